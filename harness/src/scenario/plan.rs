@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mock_messages_api::script::Script;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::model::ModelScript;
 use super::point::Point;
 use crate::protocol::{AgentDefinition, Capability};
 
@@ -28,7 +28,7 @@ pub struct Plan {
     /// What each custom tool does when it is called.
     pub tools: BTreeMap<String, ToolBehaviour>,
     /// What the model answers.
-    pub model: Script,
+    pub model: ModelScript,
     /// Standing faults, armed before the first step.
     pub faults: Vec<Fault>,
     /// What happens, in order.
