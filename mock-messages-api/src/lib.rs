@@ -1,0 +1,26 @@
+//! A scripted Anthropic Messages API for tests: streaming, faults, a journal, and replies chosen by what a request
+//! carries.
+//!
+//! Start with [`MockMessagesApi`] and [`Script`].
+
+mod error_envelope;
+mod identity;
+mod journal;
+mod observer;
+mod reply;
+mod request;
+mod script;
+mod selection;
+mod server;
+mod verification;
+
+pub use journal::{JournalEntry, Outcome};
+pub use observer::{ApiEvent, Directive, Observer, ReplyEnd, RequestIdentity};
+pub use script::{
+    Block, CallInput, ErrorDetail, EventsReply, Exchange, Fault, FaultAction, FaultPoint,
+    LineEnding, MessageReply, OneOrMany, Pattern, Pings, Reply, ReplyAttempts, RequestCondition,
+    RequestExpectation, Script, ScriptError, ScriptedEvent, StatusBody, StatusReply, StreamOptions,
+    TextMatch, TokenUsage, ToolCall, ToolResultExpectation,
+};
+pub use server::{MockMessagesApi, MockMessagesApiBuilder};
+pub use verification::VerificationError;

@@ -1,0 +1,2 @@
+//! The mock Messages API as a program.
+fn main() {}

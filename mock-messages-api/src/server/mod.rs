@@ -1,0 +1,11 @@
+//! The HTTP server.
+
+mod address;
+mod connection;
+mod decision;
+mod exchange;
+mod handle;
+mod response;
+mod state;
+
+pub use handle::{MockMessagesApi, MockMessagesApiBuilder};

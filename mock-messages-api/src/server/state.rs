@@ -1,0 +1,188 @@
+//! What the server remembers: scripts, attempts and journals.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::decision::Decision;
+use crate::{
+    journal::{JournalEntry, Outcome},
+    observer::{Observer, ReplyEnd, RequestIdentity},
+    script::Script,
+    selection::Choice,
+    verification::VerificationError,
+};
+
+/// What every connection of a server shares.
+pub(crate) struct ServerState {
+    pub(crate) expected_key: Option<String>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    sessions: Mutex<BTreeMap<String, Session>>,
+}
+
+#[derive(Default)]
+struct Session {
+    script: Option<Arc<Script>>,
+    journal: Vec<JournalEntry>,
+    attempts: HashMap<Choice, usize>,
+}
+
+impl ServerState {
+    pub(crate) fn new(expected_key: Option<String>, observer: Option<Arc<dyn Observer>>) -> Self {
+        Self {
+            expected_key,
+            observer,
+            sessions: Mutex::default(),
+        }
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn mount(&self, session: &str, script: Script) {
+        let mounted = Session {
+            script: Some(Arc::new(script)),
+            ..Session::default()
+        };
+        self.sessions().insert(session.to_owned(), mounted);
+    }
+
+    pub(crate) fn unmount(&self, session: &str) -> bool {
+        self.sessions().remove(session).is_some()
+    }
+
+    pub(crate) fn script(&self, session: &str) -> Option<Arc<Script>> {
+        self.sessions().get(session)?.script.clone()
+    }
+
+    /// Counts an attempt at an exchange; the answer counts from 0.
+    pub(crate) fn next_attempt(&self, session: &str, choice: Choice) -> usize {
+        let mut sessions = self.sessions();
+        let attempts = &mut sessions.entry(session.to_owned()).or_default().attempts;
+        let next = attempts.entry(choice).or_default();
+        let attempt = *next;
+        *next += 1;
+        attempt
+    }
+
+    pub(crate) fn journal(&self, session: &str) -> Vec<JournalEntry> {
+        self.sessions()
+            .get(session)
+            .map(|session| session.journal.clone())
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn whole_journal(&self) -> Vec<JournalEntry> {
+        self.sessions()
+            .values()
+            .flat_map(|session| session.journal.iter().cloned())
+            .collect()
+    }
+
+    /// Journals a request; its number is filled in.
+    pub(crate) fn record_arrival(&self, mut entry: JournalEntry) -> RequestIdentity {
+        let mut sessions = self.sessions();
+        let journal = &mut sessions.entry(entry.session.clone()).or_default().journal;
+        entry.number = journal.len() as u64 + 1;
+        let identity = RequestIdentity {
+            session: entry.session.clone(),
+            client: entry.client.clone(),
+            number: entry.number,
+        };
+        journal.push(entry);
+        identity
+    }
+
+    pub(crate) fn record_decision(&self, request: &RequestIdentity, decision: &Decision) {
+        self.update(request, |entry| {
+            entry.outcome = decision.outcome.clone();
+            entry.failed_expectations = decision.failed_expectations.clone();
+        });
+    }
+
+    pub(crate) fn record_event(&self, request: &RequestIdentity, event_type: &str) {
+        self.update(request, |entry| entry.events.push(event_type.to_owned()));
+    }
+
+    pub(crate) fn record_end(
+        &self,
+        request: &RequestIdentity,
+        end: ReplyEnd,
+    ) -> Option<JournalEntry> {
+        self.update(request, |entry| {
+            entry.end = Some(end);
+            entry.clone()
+        })
+    }
+
+    fn update<T>(
+        &self,
+        request: &RequestIdentity,
+        change: impl FnOnce(&mut JournalEntry) -> T,
+    ) -> Option<T> {
+        let mut sessions = self.sessions();
+        let journal = &mut sessions.get_mut(&request.session)?.journal;
+        // A script that was mounted anew in the meantime has a journal of its own.
+        let index = usize::try_from(request.number).ok()?.checked_sub(1)?;
+        journal.get_mut(index).map(change)
+    }
+
+    pub(crate) fn verify(&self, name: &str) -> Result<(), VerificationError> {
+        let problems = match self.sessions().get(name) {
+            Some(session) => problems(session),
+            None => vec!["no script is mounted".to_owned()],
+        };
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(VerificationError {
+            session: name.to_owned(),
+            problems,
+        })
+    }
+}
+
+fn problems(session: &Session) -> Vec<String> {
+    session
+        .journal
+        .iter()
+        .flat_map(request_problems)
+        .chain(session.script.iter().flat_map(|script| {
+            script
+                .exchanges()
+                .iter()
+                .enumerate()
+                .filter(|(index, exchange)| !exchange.optional && !was_asked(session, *index))
+                .map(|(index, _)| format!("exchange {} was never asked for", index + 1))
+        }))
+        .collect()
+}
+
+fn was_asked(session: &Session, exchange: usize) -> bool {
+    session
+        .attempts
+        .keys()
+        .any(|choice| choice.exchange == exchange)
+}
+
+fn request_problems(entry: &JournalEntry) -> Vec<String> {
+    let number = entry.number;
+    let outcome = match &entry.outcome {
+        Outcome::Unanswered { message } => Some(format!("request {number}: {message}")),
+        Outcome::Rejected { status, message } => Some(format!(
+            "request {number} is one that the real API refuses with {status}: {message}"
+        )),
+        _ => None,
+    };
+    outcome
+        .into_iter()
+        .chain(
+            entry
+                .failed_expectations
+                .iter()
+                .map(|failure| format!("request {number}: {failure}")),
+        )
+        .collect()
+}
