@@ -29,7 +29,7 @@ mod tests {
         fn text_pieces_reassemble(text in ".*", size in 1_usize..40) {
             let size = NonZeroUsize::new(size).unwrap();
             let pieces = pieces_of_text(&text, size);
-            prop_assert_eq!(pieces.concat(), text);
+            prop_assert_eq!(pieces.concat(), text.as_str());
             prop_assert!(pieces.iter().all(|piece| (1..=size.get()).contains(&piece.chars().count())));
         }
     }

@@ -235,6 +235,8 @@ impl Exchange<'_> {
             buffered: BytesMut::new(),
         };
         writer.write_body(&reply.body).await?;
+        // Whoever has read the response to its end must find the end in the journal.
+        self.state.record_end(&self.identity, ReplyEnd::Completed);
         Ok(ReplyEnd::Completed)
     }
 }
