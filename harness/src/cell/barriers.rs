@@ -117,11 +117,6 @@ impl Barriers {
 }
 
 impl Passage {
-    /// The event as it was recorded.
-    pub(crate) fn event(&self) -> &Arc<TraceEvent> {
-        &self.event
-    }
-
     /// Waits for every barrier and every `hold_until` on the way, and hands back the other faults.
     pub(crate) async fn wait(self) -> Vec<FaultEffect> {
         for mut hold in self.holds {

@@ -1,5 +1,21 @@
 //! One cell: a scenario on a runner and a CLI, run in a process of its own.
 
+mod barriers;
+mod context;
+mod directories;
+mod error;
+mod interpreter;
+mod messages_api;
+mod process_tree;
 mod request;
+mod run;
+mod runner;
+mod session;
+mod tap_server;
+mod workers;
 
+pub use error::CellError;
+pub(crate) use interpreter::StepFailure;
 pub use request::*;
+pub use run::{run, run_from_stdin};
+pub(crate) use session::snapshot_of;

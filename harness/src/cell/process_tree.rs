@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// One process, as `/proc` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,10 +96,46 @@ pub(crate) fn kill_trees(roots: &[i32]) -> BTreeSet<i32> {
     frozen
 }
 
-/// Reaps a child that no other part of this process waits for. Returns whether it is gone.
-pub(crate) fn reap(pid: i32) -> bool {
-    !matches!(
-        waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG)),
-        Ok(nix::sys::wait::WaitStatus::StillAlive)
-    )
+/// The living descendants of this process, after those on their way out had `bound` to go.
+pub(crate) async fn remaining_descendants(bound: Duration) -> Vec<Process> {
+    let deadline = Instant::now() + bound;
+    let mut children = signal(SignalKind::child()).ok();
+    loop {
+        reap_orphans();
+        let remaining = own_descendants();
+        if remaining.is_empty() || Instant::now() >= deadline {
+            return remaining;
+        }
+        // Every end below this subreaper arrives here as a SIGCHLD sooner or later.
+        let ended = async {
+            match &mut children {
+                Some(children) => drop(children.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        let _ = tokio::time::timeout_at(deadline.into(), ended).await;
+    }
+}
+
+/// Kills and reaps everything below this process.
+pub(crate) async fn end_all_descendants(bound: Duration) {
+    kill_trees(&own_descendants().iter().map(|process| process.pid).collect::<Vec<_>>());
+    remaining_descendants(bound).await;
+}
+
+fn own_descendants() -> Vec<Process> {
+    descendants(own_pid())
+}
+
+fn own_pid() -> i32 {
+    i32::try_from(std::process::id()).unwrap_or_default()
+}
+
+/// Reaps dead children that were born to others and came to this subreaper. Its own children, which
+/// the runtime waits for, may be among the dead too: the runtime then sees them as gone.
+fn reap_orphans() {
+    let own = own_pid();
+    for process in processes().into_iter().filter(|process| process.parent == own && process.state == 'Z') {
+        let _ = waitpid(Pid::from_raw(process.pid), Some(WaitPidFlag::WNOHANG));
+    }
 }
