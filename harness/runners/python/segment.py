@@ -60,7 +60,9 @@ class Transcript:
         return next((entry["sessionId"] for entry in self.stored if "sessionId" in entry), None)
 
     async def load(self, key: dict) -> list[dict] | None:
-        return self.stored or None
+        # The entry that names the newest leaf comes after the result in a resumed segment, when the SDK no
+        # longer listens. Resumed from an older one, the CLI can miss the deferred call (observed on CLI 2.1.316).
+        return [entry for entry in self.stored if entry["type"] != "last-prompt"] or None
 
     async def append(self, key: dict, entries: list[dict]) -> None:
         # A subpath means a subagent, whose transcript no resume needs.
