@@ -19,8 +19,8 @@ pub use observer::{ApiEvent, Directive, Observer, ReplyEnd, RequestIdentity};
 pub use script::{
     Block, CallInput, ErrorDetail, EventsReply, Exchange, Fault, FaultAction, FaultPoint,
     LineEnding, MessageReply, OneOrMany, Pattern, Pings, Reply, ReplyAttempts, RequestCondition,
-    RequestExpectation, Script, ScriptError, ScriptedEvent, StatusBody, StatusReply, StreamOptions,
-    TextMatch, TokenUsage, ToolCall, ToolResultExpectation,
+    RequestExpectation, Script, ScriptError, ScriptProblem, ScriptedEvent, StatusBody, StatusReply,
+    StreamOptions, TextMatch, TokenUsage, ToolCall, ToolResultExpectation,
 };
 pub use server::{MockMessagesApi, MockMessagesApiBuilder};
 pub use verification::VerificationError;

@@ -5,6 +5,7 @@ mod exchange;
 mod expectation;
 mod fault;
 mod one_or_many;
+mod problem;
 mod reply;
 mod source;
 mod stream_options;
@@ -15,6 +16,7 @@ pub use exchange::{Exchange, RequestCondition, Script};
 pub use expectation::{RequestExpectation, ToolResultExpectation};
 pub use fault::{Fault, FaultAction, FaultPoint};
 pub use one_or_many::OneOrMany;
+pub use problem::ScriptProblem;
 pub use reply::{
     ErrorDetail, EventsReply, MessageReply, Reply, ReplyAttempts, ScriptedEvent, StatusBody,
     StatusReply, TokenUsage,

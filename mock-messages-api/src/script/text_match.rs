@@ -81,10 +81,6 @@ impl Pattern {
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
-
-    pub(crate) fn is_match(&self, text: &str) -> bool {
-        self.0.is_match(text)
-    }
 }
 
 impl PartialEq for Pattern {
@@ -98,7 +94,12 @@ impl Eq for Pattern {}
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let source = String::deserialize(deserializer)?;
-        Self::new(&source).map_err(|error| de::Error::custom(format!("invalid pattern: {error}")))
+        Self::new(&source).map_err(|error| {
+            // The last line says what is wrong; those before it draw the place.
+            let error = error.to_string();
+            let reason = error.lines().last().unwrap_or_default();
+            de::Error::custom(format!("invalid pattern /{source}/: {reason}"))
+        })
     }
 }
 

@@ -91,7 +91,7 @@ fn answer(
     if *route == Route::Unknown {
         return Err(Rejection::new(404, "Not Found"));
     }
-    validate_headers(request.headers, state.expected_key.as_deref())?;
+    validate_headers(request.headers, state.settings.expected_key.as_deref())?;
     match route {
         Route::Models => Ok(planner.served(&model_list())),
         Route::Model(id) if MODELS.contains(&id.as_str()) => Ok(planner.served(&model_card(id))),

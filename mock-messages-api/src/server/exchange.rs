@@ -67,7 +67,7 @@ fn journal_entry(
         number: 0,
         method: received.method.to_string(),
         path: path_and_query(&received.uri),
-        headers: masked_headers(&received.headers, state.expected_key.as_deref()),
+        headers: masked_headers(&received.headers, state.settings.expected_key.as_deref()),
         body: body.clone(),
         outcome: Outcome::Undecided,
         failed_expectations: Vec::new(),
@@ -178,7 +178,7 @@ impl Exchange<'_> {
     }
 
     async fn consult(&self, event: ApiEvent) -> Directive {
-        match &self.state.observer {
+        match &self.state.settings.observer {
             Some(observer) => observer.observe(event).await,
             None => Directive::Continue,
         }

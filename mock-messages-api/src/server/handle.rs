@@ -1,9 +1,9 @@
 //! Starting and stopping the server, and talking to it from the same process.
 
 use std::{
-    io,
+    io::{self, Write},
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use http_body_util::BodyExt;
@@ -17,9 +17,10 @@ use tokio::{
 
 use super::{
     connection::{ConnectionControl, ControlledStream},
+    control::{control, is_control_route},
     exchange::{ReceivedRequest, serve},
     response::{PendingResponse, ReplyBody},
-    state::ServerState,
+    state::{ServerState, Settings},
 };
 use crate::{
     journal::JournalEntry, observer::Observer, script::Script, verification::VerificationError,
@@ -35,8 +36,7 @@ const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
 #[derive(Default)]
 pub struct MockMessagesApiBuilder {
     address: Option<SocketAddr>,
-    api_key: Option<String>,
-    observer: Option<Arc<dyn Observer>>,
+    settings: Settings,
 }
 
 impl MockMessagesApiBuilder {
@@ -50,14 +50,29 @@ impl MockMessagesApiBuilder {
     /// Accepts only this API key, and says in the journal whether a request had it. Without it any key is accepted.
     #[must_use]
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
-        self.api_key = Some(key.into());
+        self.settings.expected_key = Some(key.into());
         self
     }
 
     /// Has every step of every request seen by an observer.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
+        self.settings.observer = Some(observer);
+        self
+    }
+
+    /// Writes each journal entry as a line of JSON once its response is over.
+    #[must_use]
+    pub fn journal_sink(mut self, sink: impl Write + Send + 'static) -> Self {
+        self.settings.journal_sink = Some(Mutex::new(Box::new(sink)));
+        self
+    }
+
+    /// Serves the control routes below `/__mock/` too, through which any client can read the journal and change
+    /// the scripts.
+    #[must_use]
+    pub fn control_routes(mut self) -> Self {
+        self.settings.control_routes = true;
         self
     }
 
@@ -71,7 +86,7 @@ impl MockMessagesApiBuilder {
             .unwrap_or_else(|| (IpAddr::from(Ipv4Addr::LOCALHOST), 0).into());
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        let state = Arc::new(ServerState::new(self.api_key, self.observer));
+        let state = Arc::new(ServerState::new(self.settings));
         let acceptor = tokio::spawn(accept(listener, Arc::clone(&state)));
         Ok(MockMessagesApi {
             address,
@@ -206,7 +221,7 @@ async fn serve_connection(stream: TcpStream, state: Arc<ServerState>) {
 
 async fn respond(
     state: Arc<ServerState>,
-    control: Arc<ConnectionControl>,
+    connection: Arc<ConnectionControl>,
     request: Request<Incoming>,
 ) -> Result<Response<ReplyBody>, ResponseGone> {
     let (parts, body) = request.into_parts();
@@ -217,7 +232,12 @@ async fn respond(
         headers: parts.headers,
         body,
     };
-    let (pending, head) = PendingResponse::new(control);
+    let (pending, head) = PendingResponse::new(connection);
+    if state.settings.control_routes && is_control_route(&received.uri) {
+        let reply = control(&state, &received);
+        tokio::spawn(pending.send_json(reply.status, reply.body));
+        return head.await.map_err(|_| ResponseGone);
+    }
     // A task of its own, so that the journal is kept when the client leaves and this future is dropped.
     tokio::spawn(serve(state, received, pending));
     head.await.map_err(|_| ResponseGone)

@@ -2,6 +2,7 @@
 
 mod address;
 mod connection;
+mod control;
 mod decision;
 mod exchange;
 mod handle;

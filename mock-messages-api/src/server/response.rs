@@ -11,7 +11,9 @@ use bytes::Bytes;
 use hyper::{
     HeaderMap, Response, StatusCode,
     body::{Body, Frame},
+    header::{CONTENT_TYPE, HeaderValue},
 };
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::connection::{ConnectionControl, Cut};
@@ -44,6 +46,15 @@ impl PendingResponse {
     pub(crate) async fn cut(mut self, cut: Cut) {
         self.control.cut(cut);
         self.disconnected().await;
+    }
+
+    /// Sends a whole response, whether the client is still there or not.
+    pub(crate) async fn send_json(self, status: StatusCode, body: Value) {
+        let headers =
+            HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        if let Ok(response) = self.start(status, headers).await {
+            let _ = response.write(body.to_string().into()).await;
+        }
     }
 
     /// Sends the head, and waits until it has reached the socket.

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    io::{self, Write},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -16,9 +17,18 @@ use crate::{
 
 /// What every connection of a server shares.
 pub(crate) struct ServerState {
+    pub(crate) settings: Settings,
+    sessions: Mutex<BTreeMap<String, Session>>,
+}
+
+/// What is settled when the server starts.
+#[derive(Default)]
+pub(crate) struct Settings {
     pub(crate) expected_key: Option<String>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
-    sessions: Mutex<BTreeMap<String, Session>>,
+    pub(crate) control_routes: bool,
+    /// Gets each journal entry as a line of JSON once its response is over.
+    pub(crate) journal_sink: Option<Mutex<Box<dyn Write + Send>>>,
 }
 
 #[derive(Default)]
@@ -29,10 +39,9 @@ struct Session {
 }
 
 impl ServerState {
-    pub(crate) fn new(expected_key: Option<String>, observer: Option<Arc<dyn Observer>>) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
         Self {
-            expected_key,
-            observer,
+            settings,
             sessions: Mutex::default(),
         }
     }
@@ -106,15 +115,21 @@ impl ServerState {
         self.update(request, |entry| entry.events.push(event_type.to_owned()));
     }
 
-    pub(crate) fn record_end(
-        &self,
-        request: &RequestIdentity,
-        end: ReplyEnd,
-    ) -> Option<JournalEntry> {
-        self.update(request, |entry| {
-            entry.end = Some(end);
-            entry.clone()
-        })
+    /// Notes the end of a response; the first end is the one that counts.
+    pub(crate) fn record_end(&self, request: &RequestIdentity, end: ReplyEnd) {
+        let ended = self.update(request, |entry| match entry.end {
+            Some(_) => None,
+            None => {
+                entry.end = Some(end);
+                Some(entry.clone())
+            }
+        });
+        if let (Some(Some(entry)), Some(sink)) = (ended, &self.settings.journal_sink) {
+            let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(error) = write_line(&mut **sink, &entry) {
+                tracing::error!(%error, "failed to write the journal");
+            }
+        }
     }
 
     fn update<T>(
@@ -142,6 +157,13 @@ impl ServerState {
             problems,
         })
     }
+}
+
+fn write_line(sink: &mut dyn Write, entry: &JournalEntry) -> io::Result<()> {
+    let mut line = serde_json::to_vec(entry)?;
+    line.push(b'\n');
+    sink.write_all(&line)?;
+    sink.flush()
 }
 
 fn problems(session: &Session) -> Vec<String> {

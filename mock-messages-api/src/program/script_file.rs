@@ -1,0 +1,65 @@
+//! Reading a script from a file, with errors that show the place.
+
+use std::{fs, io, path::Path};
+
+use miette::{Diagnostic, NamedSource, SourceOffset, SourceSpan};
+use mock_messages_api::{Script, ScriptError};
+
+/// A script file that cannot be used.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub(crate) enum ScriptFileError {
+    #[error("failed to read the script {path}")]
+    Unreadable {
+        path: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{message}")]
+    Malformed {
+        message: String,
+        #[help]
+        suggestion: Option<String>,
+        #[source_code]
+        text: NamedSource<String>,
+        #[label("here")]
+        place: Option<SourceSpan>,
+    },
+    #[error("the script {path} cannot work: {problems}")]
+    Meaningless { path: String, problems: String },
+}
+
+pub(crate) fn read_script(path: &Path) -> Result<Script, ScriptFileError> {
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|source| ScriptFileError::Unreadable {
+        path: name.clone(),
+        source,
+    })?;
+    let script = Script::from_yaml(&text).map_err(|error| malformed(&name, text, &error))?;
+    let problems: Vec<_> = script
+        .problems()
+        .iter()
+        .map(|problem| format!("\n  {problem}"))
+        .collect();
+    if problems.is_empty() {
+        return Ok(script);
+    }
+    Err(ScriptFileError::Meaningless {
+        path: name,
+        problems: problems.concat(),
+    })
+}
+
+fn malformed(name: &str, text: String, error: &ScriptError) -> ScriptFileError {
+    let place = error.position().map(|(line, column)| {
+        // Lines and columns of a text that fits in memory fit in usize.
+        let [line, column] =
+            [line, column].map(|value| usize::try_from(value).unwrap_or(usize::MAX));
+        SourceSpan::new(SourceOffset::from_location(&text, line, column), 1)
+    });
+    ScriptFileError::Malformed {
+        message: error.to_string(),
+        suggestion: error.suggestion().map(str::to_owned),
+        text: NamedSource::new(name, text),
+        place,
+    }
+}
