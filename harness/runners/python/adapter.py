@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 
 from agent import Agent, Execution
@@ -34,9 +35,9 @@ class SessionClient:
         with self._store.change(session_id) as session:
             return session.accept(text)
 
-    def resolve(self, session_id: str, interrupt_id: str, approved: bool, rejection: str | None = None) -> bool:
+    def resolve(self, session_id: str, interrupt_id: str, approved: bool, rejection_message: str | None = None) -> bool:
         with self._store.change(session_id) as session:
-            return session.resolve(interrupt_id, approved, rejection)
+            return session.resolve(interrupt_id, approved, rejection_message)
 
     def read(self, session_id: str) -> tuple[int, Session]:
         """The session and its revision."""
@@ -60,12 +61,15 @@ class Worker:
         self._lifeline = Lifeline(state_dir)
         self._agent = agent
         self._performing: set[asyncio.Task] = set()
-        self._watched: set[str] = set()
+        self._watched: dict[str, int] = {}
         self._taking = asyncio.create_task(self._take_steps())
+        self._taking.add_done_callback(self._crash_on_error)
 
     async def stop(self) -> None:
         """Takes no more Steps and returns when those in flight are committed."""
         self._taking.cancel()
+        for owner in list(self._watched):
+            self._stop_watching(owner)
         await asyncio.gather(self._taking, *self._performing, return_exceptions=True)
         self._lifeline.close()
 
@@ -91,6 +95,7 @@ class Worker:
         task = asyncio.create_task(self._do(session, step))
         self._performing.add(task)
         task.add_done_callback(self._performing.discard)
+        task.add_done_callback(self._crash_on_error)
 
     def _watch(self, owner: str) -> None:
         """Look again when that worker dies, since a death commits nothing."""
@@ -98,17 +103,27 @@ class Worker:
             return
         try:
             process = self._lifeline.process(owner)
-        except ProcessLookupError:
+        except ProcessLookupError:  # it died just now
+            self._take_due_steps()
             return
-        self._watched.add(owner)
-        loop = asyncio.get_running_loop()
+        self._watched[owner] = process
 
         def died() -> None:
-            loop.remove_reader(process)
-            os.close(process)
+            self._stop_watching(owner)
             self._take_due_steps()
 
-        loop.add_reader(process, died)
+        asyncio.get_running_loop().add_reader(process, died)
+
+    def _stop_watching(self, owner: str) -> None:
+        process = self._watched.pop(owner)
+        asyncio.get_running_loop().remove_reader(process)
+        os.close(process)
+
+    def _crash_on_error(self, task: asyncio.Task) -> None:
+        """A worker that cannot use its store must not keep its Steps: its death hands them to another."""
+        if not task.cancelled() and (error := task.exception()):
+            logger.critical("the worker gives up", exc_info=error)
+            os._exit(1)
 
     async def _do(self, session: Session, step: Step) -> None:
         try:
@@ -117,8 +132,7 @@ class Worker:
             end = await perform(session, step)
         except Exception as error:  # whatever it was, the attempt is over
             logger.warning("%s %s, attempt %d, failed", session.session_id, step.type, step.attempt, exc_info=True)
-            text = str(error) or type(error).__name__
-            end = lambda current: self._lose_attempt(current, "failed", text)  # noqa: E731
+            end = partial(self._lose_attempt, how="failed", error=str(error) or type(error).__name__)
         with self._store.change(session.session_id) as current:
             if current.step == step:
                 end(current)

@@ -80,7 +80,9 @@ class Connection:
         try:
             handler = self._handlers.get(message["method"])
             if handler is None:
-                raise ProtocolError("unsupported", f"answer {message['method']}: unknown method", -32601)
+                raise ProtocolError(
+                    "unsupported", f"answer {message['method']}: this runner has no such method", -32601
+                )
             answer = {"result": await handler(message.get("params") or {})}
         except Exception as error:
             kind = getattr(error, "kind", "internal")
@@ -104,10 +106,7 @@ class Runner:
                 "session/start": self._start_session,
                 "session/send": self._send,
                 "session/resolve": self._resolve,
-                "session/cancel": self._unsupported,
                 "session/snapshot": self._snapshot,
-                "session/export": self._unsupported,
-                "session/import": self._unsupported,
                 "shutdown": self._shutdown,
             }
         )
@@ -144,8 +143,6 @@ class Runner:
         if params["tool_sources"]:
             raise ProtocolError("unsupported", "define tool_sources: this adapter has none")
         options = params["options"]
-        tools = [self._tool(tool) for tool in params["tools"]]
-        hooks = [ApplicationHook(hook["event"], hook["matcher"], self._call_hook) for hook in params["hooks"]]
         limits = {"max_attempts": options["max_attempts"], "retry_backoff": seconds(options["retry_backoff_ms"])}
         self._agent = Agent(
             options=ClaudeAgentOptions(
@@ -160,12 +157,12 @@ class Runner:
                 cwd=options["cwd"],
                 setting_sources=[],
             ),
-            tools={tool.name: tool for tool in tools},
+            tools={tool["name"]: self._tool(tool) for tool in params["tools"]},
             cli_tool_policies={
                 name: Policy(given["effect"], approval(given["approval"]))
                 for name, given in params["tool_policies"].items()
             },
-            hooks=tuple(hooks),
+            hooks=tuple(ApplicationHook(hook["event"], hook["matcher"], self._call_hook) for hook in params["hooks"]),
             **{name: value for name, value in limits.items() if value is not None},
         )
         return {}
@@ -206,15 +203,14 @@ class Runner:
         return {"accepted": self._client.send(params["session_id"], params["text"])}
 
     async def _resolve(self, params: dict) -> dict:
-        rejection = params["rejection_message"]
-        accepted = self._client.resolve(params["session_id"], params["interrupt_id"], params["approved"], rejection)
-        return {"accepted": accepted}
+        return {
+            "accepted": self._client.resolve(
+                params["session_id"], params["interrupt_id"], params["approved"], params["rejection_message"]
+            )
+        }
 
     async def _snapshot(self, params: dict) -> dict:
         return snapshot(*self._client.read(params["session_id"]))
-
-    async def _unsupported(self, params: dict) -> dict:
-        raise ProtocolError("unsupported", "do this: the adapter does not declare it")
 
     async def _shutdown(self, params: dict) -> dict:
         self._shut_down.set()

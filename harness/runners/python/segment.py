@@ -144,7 +144,9 @@ class Segment:
         self._deferred = tool_use_id
         return _decision("defer")
 
-    async def _permission(self, name: str, arguments: dict, context: Any) -> PermissionResultAllow | PermissionResultDeny:
+    async def _permission(
+        self, name: str, arguments: dict, context: Any
+    ) -> PermissionResultAllow | PermissionResultDeny:
         """Asked where the CLI skipped the hook or did not heed it; only the record lets a call run here."""
         refusal = LATER_CALL.format(tool=name.removeprefix(PREFIX))
         if self._awaits(context.tool_use_id):
@@ -190,9 +192,9 @@ class Segment:
         if isinstance(message, AssistantMessage | UserMessage) and message.parent_tool_use_id is None and message.uuid:
             self._frame_uuids.add(message.uuid)
         # Under dontAsk the CLI itself denies a resumed call whose hook it skipped (observed on CLI 2.1.316).
-        if isinstance(message, SystemMessage) and message.subtype == "permission_denied":
-            if self._awaits(message.data.get("tool_use_id")):
-                raise SegmentFailed("the CLI denied the resumed call without asking for its record")
+        denied = isinstance(message, SystemMessage) and message.subtype == "permission_denied"
+        if denied and self._awaits(message.data.get("tool_use_id")):
+            raise SegmentFailed("the CLI denied the resumed call without asking for its record")
         return message
 
     def _end(self, result: ResultMessage) -> SegmentEnd:

@@ -150,8 +150,7 @@ class Session(BaseModel):
         """A person's answer. The first one for the pending call counts, any other changes nothing."""
         if self.status != "waiting" or interrupt_id != self.step.execution_id:
             return False
-        self.step.attempt = 1
-        self._end_attempt("succeeded")
+        self._log_unperformed(AWAIT_TOOL_APPROVAL)
         if approved:
             self._plan_call()
         else:
@@ -197,13 +196,15 @@ class Session(BaseModel):
         self.attempts.append(Attempt(type=self.step.type, attempt=self.step.attempt, outcome=outcome))
         self.step.owner = None
 
+    def _log_unperformed(self, step_type: str) -> None:
+        """These Steps have nothing to perform, so no worker has them and they cannot fail."""
+        self.attempts.append(Attempt(type=step_type, attempt=1, outcome="succeeded"))
+
     def _record(self, outcome: str, output: str) -> None:
-        """Close the call and plan the segment that tells the model; ResumeTurn has nothing to perform."""
+        """Close the call and plan the segment that tells the model."""
         described = self.call.model_dump(include={"tool_call_id", "tool", "arguments"})
-        self.records.append(
-            ToolCallRecord(turn_id=self.turn_id, outcome=outcome, output=output, **described)
-        )
-        self.attempts.append(Attempt(type=RESUME_TURN, attempt=1, outcome="succeeded"))
+        self.records.append(ToolCallRecord(turn_id=self.turn_id, outcome=outcome, output=output, **described))
+        self._log_unperformed(RESUME_TURN)
         self._plan(RUN_MODEL)
 
     def _fail_turn(self, error: str) -> None:

@@ -91,9 +91,7 @@ class Store:
         )
 
     def drop_transcript(self, session_id: str, turn_id: str) -> None:
-        self._database.execute(
-            "DELETE FROM transcript WHERE session_id = ? AND turn_id = ?", (session_id, turn_id)
-        )
+        self._database.execute("DELETE FROM transcript WHERE session_id = ? AND turn_id = ?", (session_id, turn_id))
 
     async def commits(self) -> AsyncIterator[None]:
         """Yields once at once and then after every commit of any process."""
