@@ -2,6 +2,15 @@
 
 pub mod catalogue;
 pub mod cell;
+pub mod checks;
+pub mod clis;
+pub mod commands;
+pub mod exit;
+pub mod installation;
+pub mod matrix;
 pub mod protocol;
+pub mod report;
+pub mod runners;
 pub mod scenario;
+pub mod tap;
 pub mod trace;

@@ -1,2 +1,7 @@
-//! Placeholder.
-fn main() {}
+//! The harness.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    harness::commands::main()
+}

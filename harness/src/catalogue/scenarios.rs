@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{CellSelector, IdError, Pattern, ScenarioId};
+use super::{CellSelector, IdError, Pattern, PatternError, ScenarioId};
 use crate::scenario::{Plan, Requirements, RequirementsError, ScenarioError, parse};
 
 /// The file with the requirement ids, beside the themes.
@@ -55,6 +55,9 @@ pub enum CatalogueError {
     /// A file's place makes no id.
     #[error(transparent)]
     Id(#[from] IdError),
+    /// A pattern cannot be used.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
     /// The requirements cannot be used.
     #[error(transparent)]
     Requirements(#[from] RequirementsError),

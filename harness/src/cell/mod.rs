@@ -16,6 +16,7 @@ mod workers;
 
 pub use error::CellError;
 pub(crate) use interpreter::StepFailure;
+pub(crate) use process_tree::{end_all_descendants, kill_trees};
 pub use request::*;
 pub use run::{run, run_from_stdin};
 pub(crate) use session::snapshot_of;

@@ -16,5 +16,6 @@ pub use parse::parse;
 pub use plan::*;
 pub use point::*;
 pub use problem::ScenarioError;
+pub(crate) use problem::nearest;
 pub use requirement::{Requirement, Requirements, RequirementsError};
 pub use schema::scenario_schema;

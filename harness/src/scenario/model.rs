@@ -1,6 +1,6 @@
 //! The model's script inside a plan.
 
-use mock_messages_api::script::Script;
+use mock_messages_api::Script;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The model's script: the tools it names are tools of the agent.
 
-use mock_messages_api::script::Script;
+use mock_messages_api::Script;
 
 use super::scope::Scope;
 use crate::scenario::ModelScript;

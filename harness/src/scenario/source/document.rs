@@ -1,6 +1,6 @@
 //! The whole file.
 
-use mock_messages_api::script::Script;
+use mock_messages_api::Script;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -1,0 +1,10 @@
+//! Claude Code CLIs: the fake one, and real ones in a cache outside the repository.
+
+mod cache;
+mod install;
+mod select;
+mod version;
+
+pub use cache::{Cache, CacheError, InstalledCli};
+pub use install::{InstallError, install};
+pub use select::{SelectError, select};

@@ -1,0 +1,91 @@
+//! Why a command could not do what it was asked to.
+
+use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
+
+use crate::catalogue::{CatalogueError, IdError};
+use crate::cell::CellError;
+use crate::clis::{CacheError, InstallError, SelectError};
+use crate::exit::ExitStatus;
+use crate::installation::InstallationError;
+use crate::matrix::{Interrupted, PreparationError};
+use crate::runners::{BuildError, ManifestError};
+
+/// Why a command could not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error("{0}")]
+    Usage(String),
+    #[error("{0} of the scenarios have mistakes")]
+    Mistakes(usize),
+    #[error(transparent)]
+    Installation(#[from] InstallationError),
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error(transparent)]
+    Select(#[from] SelectError),
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    #[error(transparent)]
+    Install(#[from] InstallError),
+    #[error(transparent)]
+    Preparation(PreparationError),
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    #[error(transparent)]
+    Cell(#[from] CellError),
+    #[error("cannot {what} {}: {source}", .path.display())]
+    File { what: &'static str, path: PathBuf, source: io::Error },
+    #[error("cannot start the runtime: {0}")]
+    Runtime(io::Error),
+}
+
+impl From<PreparationError> for CommandError {
+    fn from(error: PreparationError) -> Self {
+        match error {
+            PreparationError::Manifest(error) => Self::Manifest(error),
+            other => Self::Preparation(other),
+        }
+    }
+}
+
+impl From<IdError> for CommandError {
+    fn from(error: IdError) -> Self {
+        Self::Catalogue(error.into())
+    }
+}
+
+impl CommandError {
+    /// What the process ends with.
+    pub(crate) fn status(&self) -> ExitStatus {
+        match self {
+            Self::Catalogue(CatalogueError::NothingSelected { .. }) => ExitStatus::NothingSelected,
+            Self::Manifest(ManifestError::NoProgram { .. })
+            | Self::Build(_)
+            | Self::Cache(_)
+            | Self::Install(_)
+            | Self::Interrupted(_)
+            | Self::Cell(_)
+            | Self::Runtime(_) => ExitStatus::CannotStart,
+            Self::Select(error) if !matches!(error, SelectError::Unknown(_)) => ExitStatus::CannotStart,
+            _ => ExitStatus::BadInput,
+        }
+    }
+
+    /// What a person reads on stderr.
+    pub(crate) fn rendered(&self) -> String {
+        match self {
+            Self::Catalogue(CatalogueError::Scenario(error)) => error.render(is_colourful()),
+            other => format!("error: {other}\n"),
+        }
+    }
+}
+
+/// Whether stderr is for a person who likes colours.
+pub(crate) fn is_colourful() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}

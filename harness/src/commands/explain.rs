@@ -1,0 +1,26 @@
+//! `harness explain`
+
+use super::error::CommandError;
+use crate::checks::{CHECKS, find};
+use crate::exit::ExitStatus;
+use crate::scenario::nearest;
+
+pub(crate) fn explain(id: Option<&str>) -> Result<ExitStatus, CommandError> {
+    let Some(id) = id else {
+        let width = CHECKS.iter().map(|check| check.id.len()).max().unwrap_or_default();
+        for check in CHECKS {
+            println!("{:<width$}  {}", check.id, check.promise);
+        }
+        return Ok(ExitStatus::AsExpected);
+    };
+    let Some(check) = find(id) else {
+        let ids: Vec<&str> = CHECKS.iter().map(|check| check.id).collect();
+        let hint = match nearest(id, &ids) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`harness explain` lists all".to_owned(),
+        };
+        return Err(CommandError::Usage(format!("unknown check `{id}`; {hint}")));
+    };
+    println!("{}\n\n{}\n\n{}", check.id, check.promise, check.page.trim_end());
+    Ok(ExitStatus::AsExpected)
+}

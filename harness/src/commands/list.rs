@@ -1,0 +1,33 @@
+//! `harness list`
+
+use super::arguments::SelectionArguments;
+use super::error::CommandError;
+use crate::catalogue::{Catalogue, CellSelector};
+use crate::exit::ExitStatus;
+use crate::installation::Installation;
+
+pub(crate) fn list(arguments: &SelectionArguments) -> Result<ExitStatus, CommandError> {
+    let catalogue = catalogue(&Installation::find()?, arguments)?;
+    let mut rows = Vec::new();
+    for plan in catalogue.select(&arguments.patterns)? {
+        let selector = CellSelector { scenario: plan.scenario.parse()?, variant: plan.variant };
+        rows.push((selector.to_string(), plan.title));
+    }
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    for (name, title) in rows {
+        println!("{name:<width$}  {title}");
+    }
+    Ok(ExitStatus::AsExpected)
+}
+
+/// The catalogue that the arguments mean.
+pub(crate) fn catalogue(
+    installation: &Installation,
+    arguments: &SelectionArguments,
+) -> Result<Catalogue, CommandError> {
+    let root = match &arguments.scenarios {
+        Some(root) => root.clone(),
+        None => installation.scenarios()?,
+    };
+    Ok(Catalogue::open(&root)?)
+}

@@ -1,0 +1,15 @@
+//! The commands of the `harness` program.
+
+mod arguments;
+mod build;
+mod check;
+mod cli;
+mod entry;
+mod error;
+mod explain;
+mod list;
+mod run;
+mod schema;
+mod show;
+
+pub use entry::main;

@@ -1,0 +1,170 @@
+//! `harness run`
+
+use std::io::IsTerminal as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+
+use super::arguments::{Format, RunArguments};
+use super::error::CommandError;
+use super::list::catalogue;
+use crate::cell::CliBinary;
+use crate::clis;
+use crate::exit::ExitStatus;
+use crate::installation::Installation;
+use crate::matrix::{CellResult, CellSettings, Execution, PreparedCell, Summary, prepare_cell};
+use crate::report::{Progress, to_json, to_junit, to_markdown, to_terminal};
+use crate::runners::{Builder, Manifest};
+use crate::scenario::Plan;
+
+pub(crate) fn run(arguments: &RunArguments) -> Result<ExitStatus, CommandError> {
+    let installation = Installation::find()?;
+    // What is wrong with the selection is said before anything is built.
+    let plans = catalogue(&installation, &arguments.selection)?.select(&arguments.selection.patterns)?;
+    let manifests = distinct(&arguments.runners, "--runner")?
+        .map(|selector| Manifest::load(selector, &installation))
+        .collect::<Result<Vec<_>, _>>()?;
+    build(arguments, &installation, &manifests)?;
+    let clis = distinct(&arguments.clis, "--cli")?
+        .map(|selector| clis::select(selector, &installation))
+        .collect::<Result<Vec<_>, _>>()?;
+    let cells = prepare(arguments, &installation, &plans, &manifests, &clis)?;
+    let (results, summary) = execute(arguments, &installation, &cells)?;
+    report(arguments, summary, &results)?;
+    Ok(status(summary))
+}
+
+fn distinct<'a>(
+    selectors: &'a [String],
+    option: &str,
+) -> Result<impl Iterator<Item = &'a String> + use<'a>, CommandError> {
+    match selectors.iter().enumerate().find(|(place, selector)| selectors[..*place].contains(selector)) {
+        Some((_, twice)) => Err(CommandError::Usage(format!("`{option} {twice}` is there twice"))),
+        None => Ok(selectors.iter()),
+    }
+}
+
+fn build(arguments: &RunArguments, installation: &Installation, manifests: &[Manifest]) -> Result<(), CommandError> {
+    let builder = Builder::new(installation);
+    if arguments.no_build {
+        return Ok(builder.check(manifests, &needed_binaries(arguments, installation, manifests))?);
+    }
+    let before = identity(installation.executable());
+    builder.build(manifests)?;
+    if identity(installation.executable()) != before {
+        return Err(begin_again(installation.executable()));
+    }
+    Ok(())
+}
+
+fn identity(file: &Path) -> Option<(u64, i64)> {
+    std::fs::metadata(file).ok().map(|metadata| (metadata.ino(), metadata.mtime()))
+}
+
+/// The build has replaced this program: the new one takes over, so that it and its cells are of one mind.
+fn begin_again(executable: &Path) -> CommandError {
+    let source = std::process::Command::new(executable).args(std::env::args_os().skip(1)).arg("--no-build").exec();
+    CommandError::File { what: "start the newly built", path: executable.to_owned(), source }
+}
+
+fn needed_binaries(
+    arguments: &RunArguments,
+    installation: &Installation,
+    manifests: &[Manifest],
+) -> Vec<PathBuf> {
+    let fake = arguments.clis.iter().any(|cli| cli == "fake").then_some("fake-claude");
+    let runners = manifests.iter().filter_map(Manifest::own_binary);
+    std::iter::once("cli-tap").chain(fake).chain(runners).map(|name| installation.binary(name)).collect()
+}
+
+fn prepare(
+    arguments: &RunArguments,
+    installation: &Installation,
+    plans: &[Plan],
+    manifests: &[Manifest],
+    clis: &[CliBinary],
+) -> Result<Vec<PreparedCell>, CommandError> {
+    let settings = settings(arguments, installation);
+    let mut cells = Vec::new();
+    for (manifest, runner) in manifests.iter().zip(&arguments.runners) {
+        for (cli, cli_selector) in clis.iter().zip(&arguments.clis) {
+            for plan in plans {
+                let plan = plan.clone();
+                cells.push(prepare_cell(plan, manifest, runner, cli, cli_selector, installation, &settings)?);
+            }
+        }
+    }
+    Ok(cells)
+}
+
+fn settings(arguments: &RunArguments, installation: &Installation) -> CellSettings {
+    let mut repro_options = String::new();
+    if let Some(scenarios) = &arguments.selection.scenarios {
+        repro_options.push_str(&format!(" --scenarios {}", scenarios.display()));
+    }
+    if (arguments.timeout_scale - 1.0).abs() > f64::EPSILON {
+        repro_options.push_str(&format!(" --timeout-scale {}", arguments.timeout_scale));
+    }
+    let program = if installation.project().is_some() { "cargo run -p harness --" } else { "harness" };
+    CellSettings {
+        evidence: arguments.evidence.clone().unwrap_or_else(|| installation.evidence()),
+        keep: arguments.keep,
+        timeout_scale: arguments.timeout_scale,
+        repro_command: format!("{program} run"),
+        repro_options,
+    }
+}
+
+fn execute(
+    arguments: &RunArguments,
+    installation: &Installation,
+    cells: &[PreparedCell],
+) -> Result<(Vec<CellResult>, Summary), CommandError> {
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    let execution = Execution {
+        executable: installation.executable().to_owned(),
+        jobs: arguments.jobs.map_or_else(processors, usize::from),
+    };
+    let progress = Progress::over(cells.len());
+    // One thread: the kernel ends the cells when the thread ends that started them.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::Runtime)?;
+    let ended = runtime.block_on(execution.run(cells, &progress));
+    progress.finish();
+    let (results, duration) = ended?;
+    let summary = Summary::of(&results, duration);
+    Ok((results, summary))
+}
+
+fn report(arguments: &RunArguments, summary: Summary, results: &[CellResult]) -> Result<(), CommandError> {
+    if let Some(path) = &arguments.junit {
+        let text = to_junit(results).map_err(|error| CommandError::Usage(format!("cannot write JUnit: {error}")))?;
+        write(path, &text)?;
+    }
+    if let Some(path) = &arguments.markdown {
+        write(path, &to_markdown(summary, results))?;
+    }
+    match arguments.format {
+        Format::Json => println!("{}", to_json(summary, results)),
+        Format::Terminal => {
+            let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            println!("{}", to_terminal(summary, results, colours));
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CommandError> {
+    std::fs::write(path, text).map_err(|source| CommandError::File { what: "write", path: path.to_owned(), source })
+}
+
+/// A run that is not complete says nothing about regressions, so an error weighs more than a failure.
+fn status(summary: Summary) -> ExitStatus {
+    if summary.error > 0 {
+        ExitStatus::CannotStart
+    } else if summary.failed + summary.stale_baseline > 0 {
+        ExitStatus::Regression
+    } else {
+        ExitStatus::AsExpected
+    }
+}
