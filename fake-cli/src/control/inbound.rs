@@ -1,0 +1,243 @@
+//! Lines from the host.
+
+use std::rc::Rc;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::frames;
+use crate::hooks::HookRegistry;
+use crate::mcp::{ServerConfig, sdk_server};
+use crate::messages_api::Model;
+use crate::permissions::PermissionMode;
+use crate::session::{Prompt, Session, Startup};
+
+/// A line that ends the process with exit code 1; the text goes to stderr.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FatalLine {
+    #[error("Error parsing streaming input line (type={kind}, {length} chars): SyntaxError")]
+    Malformed { kind: &'static str, length: usize },
+    #[error(
+        "Error: --await-initialize requires the initialize control request as the first stdin line, \
+         and the first line is a different message."
+    )]
+    NotInitialize,
+}
+
+/// Handles one line. What takes time goes on in the background.
+pub(crate) fn handle(session: &Rc<Session>, line: &[u8]) -> Result<(), FatalLine> {
+    if line.iter().all(u8::is_ascii_whitespace) {
+        return Ok(());
+    }
+    let frame = parse(line)?;
+    let is_initialize =
+        frame["type"] == "control_request" && frame["request"]["subtype"] == "initialize";
+    if session.arguments.await_initialize && !*session.initialized.borrow() && !is_initialize {
+        return Err(FatalLine::NotInitialize);
+    }
+    match frame["type"].as_str() {
+        Some("control_request") => control_request(session, &frame),
+        Some("control_response") => session.host.answer(&frame),
+        Some("user") => user(session, &frame),
+        // Unknown frames are ignored (observed on CLI 2.1.316).
+        _ => {}
+    }
+    Ok(())
+}
+
+fn parse(line: &[u8]) -> Result<Value, FatalLine> {
+    let text = String::from_utf8_lossy(line);
+    match serde_json::from_str::<Value>(&text) {
+        Ok(frame @ Value::Object(_)) => Ok(frame),
+        _ => Err(FatalLine::Malformed {
+            kind: if text.contains("\"type\":\"user\"") || text.contains("\"type\": \"user\"") {
+                "user"
+            } else {
+                "unknown"
+            },
+            length: text.chars().count(),
+        }),
+    }
+}
+
+fn user(session: &Rc<Session>, frame: &Value) {
+    let uuid = frame["uuid"]
+        .as_str()
+        .and_then(|uuid| Uuid::parse_str(uuid).ok())
+        .unwrap_or_else(Uuid::new_v4);
+    let words = crate::turn::text_of(&frame["message"]["content"]);
+    crate::turn::queue_operation(session, "enqueue", Some(&words));
+    session.prompts.push(Prompt {
+        uuid,
+        content: frame["message"]["content"].clone(),
+    });
+}
+
+fn control_request(session: &Rc<Session>, frame: &Value) {
+    let request_id = frame["request_id"].clone();
+    let request = &frame["request"];
+    let answer = match request["subtype"].as_str() {
+        Some("initialize") => return initialize(session, request_id, request),
+        Some("interrupt") => return interrupt(session, request_id),
+        Some("set_permission_mode") => set_permission_mode(session, request),
+        Some("set_model") => Ok(set_model(session, request)),
+        Some("mcp_status") => Ok(json!({"mcpServers": session.mcp.statuses()})),
+        other => Err(Refusal::new(format!(
+            "Unsupported control request subtype: {}",
+            other.unwrap_or("undefined")
+        ))),
+    };
+    respond(session, &request_id, answer);
+}
+
+struct Refusal {
+    error: String,
+    code: Option<&'static str>,
+}
+
+impl Refusal {
+    fn new(error: String) -> Self {
+        Self { error, code: None }
+    }
+}
+
+fn respond(session: &Session, request_id: &Value, answer: Result<Value, Refusal>) {
+    let response = match answer {
+        Ok(response) => json!({
+            "subtype": "success",
+            "request_id": request_id,
+            "response": response,
+        }),
+        Err(refusal) => {
+            let mut response = json!({
+                "subtype": "error",
+                "request_id": request_id,
+                "error": refusal.error,
+            });
+            if let Some(code) = refusal.code {
+                response["error_code"] = json!(code);
+            }
+            response
+        }
+    };
+    session
+        .output
+        .frame(&json!({"type": "control_response", "response": response}));
+}
+
+fn initialize(session: &Rc<Session>, request_id: Value, request: &Value) {
+    *session.hooks.borrow_mut() = HookRegistry::from_initialize(&request["hooks"]);
+    set_system_prompt(session, request);
+    for name in request["sdkMcpServers"].as_array().into_iter().flatten() {
+        if let Some(name) = name.as_str() {
+            connect(session, sdk_server(name));
+        }
+    }
+    session.initialized.send_replace(true);
+    let session = Rc::clone(session);
+    tokio::task::spawn_local(async move {
+        let mut startup = session.startup.subscribe();
+        // The sender lives as long as the session.
+        let _ = startup
+            .wait_for(|startup| *startup == Startup::Started)
+            .await;
+        let response = frames::initialize_response(&session);
+        session.output.frame(&json!({
+            "type": "control_response",
+            "response": {
+                "subtype": "success",
+                "request_id": request_id,
+                "response": response,
+                "pending_permission_requests": [],
+                "pending_user_dialog_requests": [],
+            },
+        }));
+    });
+}
+
+/// The TypeScript SDK sends its system prompt here and not on the command line.
+fn set_system_prompt(session: &Session, request: &Value) {
+    let given: Vec<&str> = match &request["systemPrompt"] {
+        Value::String(text) => vec![text],
+        Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let appended = request["appendSystemPrompt"].as_str();
+    let parts: Vec<&str> = given.into_iter().chain(appended).collect();
+    if !parts.is_empty() {
+        *session.system_prompt.borrow_mut() = Some(parts.join("\n\n"));
+    }
+}
+
+/// Connects a server in the background.
+pub(crate) fn connect(session: &Rc<Session>, config: ServerConfig) {
+    if let Some(connecting) = session.mcp.add(Rc::clone(&session.host), config) {
+        tokio::task::spawn_local(connecting);
+    }
+}
+
+fn interrupt(session: &Rc<Session>, request_id: Value) {
+    let session = Rc::clone(session);
+    tokio::task::spawn_local(async move {
+        session.interrupts.interrupt().await;
+        respond(&session, &request_id, Ok(json!({"still_queued": []})));
+    });
+}
+
+fn set_permission_mode(session: &Session, request: &Value) -> Result<Value, Refusal> {
+    let wanted = request["mode"].as_str().and_then(PermissionMode::from_wire);
+    let Some(mode) = wanted else {
+        return Err(Refusal {
+            error: "Cannot set permission mode: must be one of acceptEdits, auto, \
+                    bypassPermissions, default, dontAsk, plan"
+                .to_owned(),
+            code: Some("invalid_mode"),
+        });
+    };
+    if mode == PermissionMode::BypassPermissions && !session.arguments.skip_permissions_allowed {
+        return Err(Refusal {
+            error: "Cannot set permission mode to bypassPermissions because the session was not \
+                    launched with --dangerously-skip-permissions"
+                .to_owned(),
+            code: Some("bypass_not_launched"),
+        });
+    }
+    if session.mode.replace(mode) != mode {
+        session.output.frame(&json!({
+            "type": "system",
+            "subtype": "status",
+            "status": null,
+            "permissionMode": mode.as_str(),
+            "uuid": Uuid::new_v4(),
+            "session_id": session.id,
+        }));
+    }
+    Ok(json!({"mode": mode.as_str()}))
+}
+
+fn set_model(session: &Session, request: &Value) -> Value {
+    let model = Model::named(request["model"].as_str());
+    let name = model.name.clone();
+    *session.model.borrow_mut() = model;
+    json!({"model": name})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_object_is_fatal_with_its_length() {
+        let error = parse(b"this is not json")
+            .err()
+            .map(|error| error.to_string());
+        assert_eq!(
+            error.as_deref(),
+            Some("Error parsing streaming input line (type=unknown, 16 chars): SyntaxError")
+        );
+        assert!(matches!(
+            parse(b"{\"type\":\"user\", broken"),
+            Err(FatalLine::Malformed { kind: "user", .. })
+        ));
+    }
+}

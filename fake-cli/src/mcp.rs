@@ -1,0 +1,10 @@
+//! MCP servers: those of the host, over control frames, and those of the configuration, as processes.
+
+mod config;
+mod outcome;
+mod sdk;
+mod servers;
+
+pub(crate) use config::{ServerConfig, read_configs, sdk_server};
+pub(crate) use outcome::CallOutcome;
+pub(crate) use servers::{McpServers, McpTool, title_case};

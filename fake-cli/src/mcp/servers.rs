@@ -1,0 +1,317 @@
+//! All servers of a session, their tools and their state.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::config::{ServerConfig, ServerKind};
+use super::outcome::{CallOutcome, read_call_result};
+use super::sdk::{RequestError, SdkConnection};
+use crate::control::Host;
+use crate::permissions::texts;
+
+/// A tool of a server, by the name the model knows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct McpTool {
+    pub(crate) server: String,
+    /// The server's own name for it.
+    pub(crate) name: String,
+    pub(crate) title: Option<String>,
+    pub(crate) description: String,
+    pub(crate) input_schema: Value,
+    pub(crate) read_only: bool,
+    pub(crate) source: &'static str,
+}
+
+impl McpTool {
+    /// `mcp__<server>__<tool>`.
+    pub(crate) fn qualified_name(&self) -> String {
+        format!(
+            "mcp__{}__{}",
+            normalised(&self.server),
+            normalised(&self.name)
+        )
+    }
+
+    /// What a person sees: `create_refund` becomes `Create Refund`.
+    pub(crate) fn display_name(&self) -> String {
+        self.title.clone().unwrap_or_else(|| title_case(&self.name))
+    }
+}
+
+/// `create_refund` becomes `Create Refund`.
+pub(crate) fn title_case(name: &str) -> String {
+    name.split(['_', '-'])
+        .filter(|word| !word.is_empty())
+        .map(|word| {
+            let mut letters = word.chars();
+            letters.next().map_or_else(String::new, |first| {
+                first.to_uppercase().chain(letters).collect()
+            })
+        })
+        .collect::<Vec<String>>()
+        .join(" ")
+}
+
+fn normalised(name: &str) -> String {
+    name.chars()
+        .map(|character| match character {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => character,
+            _ => '_',
+        })
+        .collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Pending,
+    Connected,
+    Failed,
+}
+
+struct Server {
+    config: ServerConfig,
+    connection: SdkConnection,
+    status: Cell<Status>,
+    tools: RefCell<Vec<McpTool>>,
+}
+
+/// Every server of the session.
+pub(crate) struct McpServers {
+    servers: RefCell<Vec<Rc<Server>>>,
+    connecting: watch::Sender<usize>,
+}
+
+impl McpServers {
+    pub(crate) fn new() -> Self {
+        Self {
+            servers: RefCell::default(),
+            connecting: watch::channel(0).0,
+        }
+    }
+
+    /// Adds a server and connects to it in the background of the returned future.
+    pub(crate) fn add(
+        self: &Rc<Self>,
+        host: Rc<Host>,
+        config: ServerConfig,
+    ) -> Option<impl Future<Output = ()> + use<>> {
+        if self.find(&config.name).is_some() {
+            return None;
+        }
+        let server = Rc::new(Server {
+            connection: SdkConnection::new(&config.name),
+            config,
+            status: Cell::new(Status::Pending),
+            tools: RefCell::default(),
+        });
+        self.servers.borrow_mut().push(Rc::clone(&server));
+        self.connecting.send_modify(|count| *count += 1);
+        let servers = Rc::clone(self);
+        Some(async move {
+            let connected = match server.config.kind {
+                ServerKind::Sdk => connect_sdk(&host, &server).await,
+                ServerKind::Stdio { .. } | ServerKind::Unsupported => Err(()),
+            };
+            server.status.set(match connected {
+                Ok(()) => Status::Connected,
+                Err(()) => Status::Failed,
+            });
+            servers.connecting.send_modify(|count| *count -= 1);
+        })
+    }
+
+    fn find(&self, name: &str) -> Option<Rc<Server>> {
+        let servers = self.servers.borrow();
+        servers
+            .iter()
+            .find(|server| server.config.name == name)
+            .cloned()
+    }
+
+    /// Waits until no server is being connected any more.
+    pub(crate) async fn settled(&self) {
+        let mut connecting = self.connecting.subscribe();
+        // The sender lives as long as `self`.
+        let _ = connecting.wait_for(|count| *count == 0).await;
+    }
+
+    /// The tools of all connected servers.
+    pub(crate) fn tools(&self) -> Vec<McpTool> {
+        self.servers
+            .borrow()
+            .iter()
+            .flat_map(|server| server.tools.borrow().clone())
+            .collect()
+    }
+
+    pub(crate) fn tool(&self, qualified_name: &str) -> Option<McpTool> {
+        self.tools()
+            .into_iter()
+            .find(|tool| tool.qualified_name() == qualified_name)
+    }
+
+    /// The `mcp_servers` of an init frame.
+    pub(crate) fn statuses(&self) -> Value {
+        let servers = self.servers.borrow();
+        let statuses = servers.iter().map(|server| {
+            let mut status = json!({
+                "name": server.config.name,
+                "status": match server.status.get() {
+                    Status::Pending => "pending",
+                    Status::Connected => "connected",
+                    Status::Failed => "failed",
+                },
+            });
+            if server.config.kind == ServerKind::Sdk {
+                status["source"] = json!("sdk");
+            }
+            status
+        });
+        Value::Array(statuses.collect())
+    }
+
+    /// Calls a tool. Arguments are not checked against the schema (observed on CLI 2.1.316).
+    pub(crate) async fn call(
+        &self,
+        host: &Host,
+        tool: &McpTool,
+        arguments: &Value,
+        tool_use_id: &str,
+        timeout: Option<Duration>,
+    ) -> CallOutcome {
+        let Some(server) = self.find(&tool.server) else {
+            return CallOutcome::Error(format!("MCP server \"{}\" is gone", tool.server));
+        };
+        let id = server.connection.upcoming_id();
+        let params = json!({
+            "name": tool.name,
+            "arguments": arguments,
+            "_meta": {"claudecode/toolUseId": tool_use_id, "progressToken": id},
+        });
+        let mut withdrawal = Withdrawal {
+            server: Rc::clone(&server),
+            host,
+            request: Some(id),
+        };
+        let request = server.connection.request(host, "tools/call", Some(params));
+        let answer = match timeout {
+            Some(limit) => tokio::time::timeout(limit, request).await,
+            None => Ok(request.await),
+        };
+        withdrawal.request = None;
+        match answer {
+            Ok(Ok(result)) => read_call_result(&tool.qualified_name(), &result),
+            Ok(Err(RequestError::InputClosed)) => {
+                CallOutcome::Error(texts::INTERRUPTED_CALL.to_owned())
+            }
+            Ok(Err(RequestError::Refused(message))) => CallOutcome::Error(message),
+            Err(_) => {
+                cancel(&server, host, id, "SdkError: Request timed out");
+                let seconds = timeout.map_or(0, |limit| limit.as_secs());
+                CallOutcome::Error(format!(
+                    "MCP server \"{}\" tool \"{}\" timed out after {seconds}s",
+                    tool.server, tool.name
+                ))
+            }
+        }
+    }
+}
+
+/// Tells the server that nobody waits for a call any more, when the call's future is dropped.
+struct Withdrawal<'a> {
+    server: Rc<Server>,
+    host: &'a Host,
+    request: Option<u64>,
+}
+
+impl Drop for Withdrawal<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.request {
+            cancel(&self.server, self.host, id, "AbortError: remote-cancel");
+        }
+    }
+}
+
+fn cancel(server: &Server, host: &Host, id: u64, reason: &str) {
+    host.send_and_forget(json!({
+        "subtype": "mcp_message",
+        "server_name": server.config.name,
+        "message": {
+            "jsonrpc": "2.0",
+            "method": "notifications/cancelled",
+            "params": {"requestId": id, "reason": reason},
+        },
+    }));
+}
+
+/// How long the program waits before it asks again for a list of tools (observed on CLI 2.1.316).
+const LIST_RETRIES: [Duration; 3] = [
+    Duration::from_millis(250),
+    Duration::from_millis(500),
+    Duration::from_millis(1000),
+];
+
+async fn connect_sdk(host: &Host, server: &Server) -> Result<(), ()> {
+    let connection = &server.connection;
+    // A refused handshake is tried once more (observed on CLI 2.1.316).
+    let mut shaken = connection
+        .request(host, "initialize", Some(handshake()))
+        .await;
+    if let Err(RequestError::Refused(_)) = shaken {
+        shaken = connection
+            .request(host, "initialize", Some(handshake()))
+            .await;
+    }
+    shaken.map_err(|_| ())?;
+    connection.notify(host, "notifications/initialized");
+    let mut listed = connection.request(host, "tools/list", None).await;
+    for pause in LIST_RETRIES {
+        if !matches!(listed, Err(RequestError::Refused(_))) {
+            break;
+        }
+        tokio::time::sleep(pause).await;
+        listed = connection.request(host, "tools/list", None).await;
+    }
+    if let Ok(result) = listed {
+        *server.tools.borrow_mut() = read_tools(&server.config.name, "sdk", &result["tools"]);
+    }
+    Ok(())
+}
+
+fn handshake() -> Value {
+    json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {
+            "name": "claude-code",
+            "title": "Claude Code",
+            "description": "fake-claude, a stand-in for tests",
+            "websiteUrl": "https://claude.com/claude-code",
+            "version": crate::IMITATED_VERSION,
+        },
+    })
+}
+
+fn read_tools(server: &str, source: &'static str, tools: &Value) -> Vec<McpTool> {
+    let tools = tools.as_array().into_iter().flatten();
+    tools
+        .filter_map(|tool| {
+            Some(McpTool {
+                server: server.to_owned(),
+                name: tool["name"].as_str()?.to_owned(),
+                title: ["/title", "/annotations/title"]
+                    .iter()
+                    .find_map(|path| tool.pointer(path)?.as_str())
+                    .map(str::to_owned),
+                description: tool["description"].as_str().unwrap_or_default().to_owned(),
+                input_schema: tool["inputSchema"].clone(),
+                read_only: tool["annotations"]["readOnlyHint"] == true,
+                source,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,46 @@
+//! Frames to the host.
+
+use std::cell::RefCell;
+use std::io::Write;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::quirks::Quirks;
+
+/// Writes one frame a line and notices when nobody reads any more.
+pub(crate) struct Output {
+    sink: RefCell<Box<dyn Write>>,
+    reader_gone: CancellationToken,
+    quirks: Quirks,
+}
+
+impl Output {
+    pub(crate) fn new(sink: Box<dyn Write>, quirks: Quirks) -> Self {
+        Self {
+            sink: RefCell::new(sink),
+            reader_gone: CancellationToken::new(),
+            quirks,
+        }
+    }
+
+    /// Fires once a write has failed; the process has nobody left to work for.
+    pub(crate) fn reader_gone(&self) -> &CancellationToken {
+        &self.reader_gone
+    }
+
+    pub(crate) fn frame(&self, frame: &Value) {
+        let mut line = frame.to_string().into_bytes();
+        line.push(b'\n');
+        for piece in self.quirks.pieces_of_line(line) {
+            self.write(&piece);
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        let mut sink = self.sink.borrow_mut();
+        if sink.write_all(bytes).and_then(|()| sink.flush()).is_err() {
+            self.reader_gone.cancel();
+        }
+    }
+}

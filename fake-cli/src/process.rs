@@ -1,0 +1,341 @@
+//! The process: start-up, input, signals, exit code.
+
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+use crate::arguments::{Arguments, Invocation, Privileges};
+use crate::control;
+use crate::environment::Environment;
+use crate::input::Input;
+use crate::mcp::read_configs;
+use crate::output::Output;
+use crate::quirks::{QUIRKS, Quirks};
+use crate::session::{Identity, Prompt, Session, Startup};
+use crate::transcript::{self, LoadedSession, PendingDeferral};
+use crate::turn;
+
+/// The exit code of a process that SIGTERM ended.
+const TERMINATED: i32 = 143;
+
+/// Runs the program with the process's own arguments, environment and streams, and returns its exit
+/// code.
+#[must_use]
+pub fn run_process() -> i32 {
+    let privileges = Privileges {
+        root: rustix::process::geteuid().is_root(),
+        sandbox: std::env::var_os("IS_SANDBOX").is_some_and(|value| value == "1"),
+    };
+    match Invocation::parse(std::env::args().skip(1), privileges) {
+        Err(error) => fail(&error),
+        Ok(Invocation::Version { imitate }) => print_line(&format!("{imitate} (Claude Code)")),
+        Ok(Invocation::Help) => print_line(&crate::arguments::help()),
+        Ok(Invocation::ListQuirks) => {
+            let lines: Vec<String> = QUIRKS.iter().map(ToString::to_string).collect();
+            print_line(&lines.join("\n"))
+        }
+        Ok(Invocation::Session(arguments)) => run_session(*arguments),
+    }
+}
+
+fn print_line(text: &str) -> i32 {
+    // Whoever closed stdout wants no output.
+    let _ = writeln!(std::io::stdout(), "{text}");
+    0
+}
+
+fn fail(error: &dyn std::fmt::Display) -> i32 {
+    eprintln!("{error}");
+    1
+}
+
+fn run_session(arguments: Arguments) -> i32 {
+    let environment = match Environment::of_process() {
+        Ok(environment) => environment,
+        Err(error) => return fail(&format!("failed to find the working directory: {error}")),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&format!("failed to start: {error}")),
+    };
+    let tasks = tokio::task::LocalSet::new();
+    tasks.block_on(&runtime, async move {
+        match Opened::open(arguments, environment) {
+            Ok(opened) => opened.serve().await,
+            Err(code) => code,
+        }
+    })
+}
+
+/// A session that may begin.
+struct Opened {
+    session: Rc<Session>,
+    deferral: Option<PendingDeferral>,
+    servers: Vec<crate::mcp::ServerConfig>,
+}
+
+impl Opened {
+    fn open(arguments: Arguments, environment: Environment) -> Result<Self, i32> {
+        let named = environment.get("FAKE_CLAUDE_QUIRKS").unwrap_or_default();
+        let names = arguments.quirks.iter().map(String::as_str);
+        let quirks = Quirks::parse(names.chain([named])).map_err(|error| fail(&error))?;
+        let servers = read_configs(&arguments.mcp_configs, &environment.working_directory)
+            .map_err(|error| fail(&error))?;
+        let output = Rc::new(Output::new(Box::new(std::io::stdout()), quirks.clone()));
+        let (identity, loaded) = match choose_session(&arguments, &environment) {
+            Ok(chosen) => chosen,
+            Err(refused) => {
+                let RefusedSession { session, error } = refused;
+                output.frame(&turn::fail_session(&session, &error));
+                return Err(fail(&error));
+            }
+        };
+        let mut loaded = loaded.unwrap_or_default();
+        let deferral = loaded.deferral.take();
+        let session = Rc::new(Session::new(
+            arguments,
+            environment,
+            quirks,
+            identity,
+            output,
+        ));
+        session.adopt(loaded);
+        Ok(Self {
+            session,
+            deferral,
+            servers,
+        })
+    }
+
+    async fn serve(self) -> i32 {
+        let session = Rc::clone(&self.session);
+        let descriptor = std::io::stdin().as_fd().try_clone_to_owned();
+        let input = match descriptor.and_then(Input::new) {
+            Ok(input) => input,
+            Err(error) => return fail(&format!("failed to read stdin: {error}")),
+        };
+        let signals = signal(SignalKind::terminate()).and_then(|terminate| {
+            signal(SignalKind::interrupt()).map(|interrupt| (terminate, interrupt))
+        });
+        let (mut terminate, mut interrupt) = match signals {
+            Ok(signals) => signals,
+            Err(error) => return fail(&format!("failed to listen for signals: {error}")),
+        };
+        let (ask_for_ready_lines, ready_lines_wanted) = mpsc::channel(1);
+        if let Some(words) = session.arguments.prompt.clone() {
+            session.prompts.push(Prompt {
+                uuid: Uuid::new_v4(),
+                content: serde_json::json!(words),
+            });
+        }
+        let reading = read_input(Rc::clone(&session), input, ready_lines_wanted);
+        let resumes = self.deferral.is_some();
+        let working = self.work(ask_for_ready_lines);
+        let flushing = session.transcript.flush_in_the_background();
+        let reader_gone = session.output.reader_gone().clone();
+        let code = tokio::select! {
+            biased;
+            _ = terminate.recv() => TERMINATED,
+            code = interrupted(&session, &mut interrupt, resumes) => code,
+            code = reading => code,
+            code = working => code,
+            () = reader_gone.cancelled() => 1,
+            () = flushing => 0,
+        };
+        session.save_costs();
+        session.transcript.flush();
+        code
+    }
+
+    /// Start-up, the deferred call, then turn after turn until the host has nothing more to say.
+    async fn work(self, ask_for_ready_lines: mpsc::Sender<oneshot::Sender<()>>) -> i32 {
+        let session = self.session;
+        if session.arguments.await_initialize {
+            let mut initialized = session.initialized.subscribe();
+            tokio::select! {
+                _ = initialized.wait_for(|initialized| *initialized) => {}
+                () = session.host.input_closed().cancelled() => {}
+            }
+        }
+        if self.deferral.is_some() {
+            session.enter_state("running");
+        }
+        for server in self.servers {
+            control::connect(&session, server);
+        }
+        // The handshakes with servers go out before the answer to `initialize`.
+        tokio::task::yield_now().await;
+        session.startup.send_replace(Startup::Started);
+        if let Some(deferral) = self.deferral {
+            session.mcp.settled().await;
+            handle_ready_lines(&ask_for_ready_lines).await;
+            turn::resume_deferred_call(&session, deferral).await;
+        }
+        while let Some(prompts) = session.prompts.next().await {
+            turn::run_prompts(&session, prompts).await;
+        }
+        session.host.input_closed().cancelled().await;
+        i32::from(session.ledger.borrow().last_result_was_error)
+    }
+}
+
+/// An interrupt from the keyboard: a turn ends with its result; a resumed call that nobody prompted
+/// just ends (observed on CLI 2.1.316).
+async fn interrupted(session: &Rc<Session>, signal: &mut Signal, resumes: bool) -> i32 {
+    signal.recv().await;
+    let prompted = session.ledger.borrow().results > 0 || !resumes;
+    if prompted && session.interrupts.is_running() {
+        session.interrupts.interrupt().await;
+        session.interrupts.idle().await;
+    }
+    0
+}
+
+/// Lets the reader handle every line that is there already.
+async fn handle_ready_lines(ask: &mpsc::Sender<oneshot::Sender<()>>) {
+    let (done, handled) = oneshot::channel();
+    if ask.send(done).await.is_ok() {
+        // A reader that has ended has handled everything.
+        let _ = handled.await;
+    }
+}
+
+/// Reads until a line is fatal. The end of the input ends no work.
+async fn read_input(
+    session: Rc<Session>,
+    mut input: Input,
+    mut ready_lines_wanted: mpsc::Receiver<oneshot::Sender<()>>,
+) -> i32 {
+    loop {
+        let line = tokio::select! {
+            biased;
+            wanted = ready_lines_wanted.recv() => {
+                while let Ok(Some(line)) = input.next_ready_line() {
+                    if let Err(error) = control::handle(&session, &line) {
+                        return fail(&error);
+                    }
+                }
+                if let Some(done) = wanted {
+                    let _ = done.send(());
+                    continue;
+                }
+                // Start-up is over; nobody asks any more.
+                input.next_line().await
+            }
+            line = input.next_line() => line,
+        };
+        match line {
+            Ok(Some(line)) => {
+                if let Err(error) = control::handle(&session, &line) {
+                    return fail(&error);
+                }
+            }
+            Ok(None) | Err(_) => {
+                session.prompts.close();
+                session.host.close();
+                ready_lines_wanted.close();
+                while let Some(done) = ready_lines_wanted.recv().await {
+                    let _ = done.send(());
+                }
+                return std::future::pending().await;
+            }
+        }
+    }
+}
+
+struct RefusedSession {
+    session: String,
+    error: String,
+}
+
+/// Which session this process serves, and what it left on disk.
+fn choose_session(
+    arguments: &Arguments,
+    environment: &Environment,
+) -> Result<(Identity, Option<LoadedSession>), RefusedSession> {
+    let config = &environment.config_directory;
+    let directory = &environment.working_directory;
+    let wanted = match &arguments.resume {
+        Some(text) => Some(parse_session_id(text)?),
+        None if arguments.continue_latest => transcript::latest_session(config, directory),
+        None => None,
+    };
+    let Some(id) = wanted else {
+        let id = arguments.session_id.unwrap_or_else(Uuid::new_v4);
+        let path = transcript::session_path(config, directory, id);
+        let identity = Identity {
+            id,
+            path,
+            resumed: false,
+        };
+        return Ok((identity, None));
+    };
+    let not_found = || RefusedSession {
+        session: id.to_string(),
+        error: format!("No conversation found with session ID: {id}"),
+    };
+    let path = transcript::find_session(config, directory, id).ok_or_else(not_found)?;
+    let loaded = transcript::load(&path).map_err(|_| not_found())?;
+    if arguments.fork_session {
+        let fork = arguments.session_id.unwrap_or_else(Uuid::new_v4);
+        let path = fork_session(config, directory, &path, fork).map_err(|_| not_found())?;
+        let identity = Identity {
+            id: fork,
+            path,
+            resumed: true,
+        };
+        return Ok((identity, Some(loaded)));
+    }
+    let identity = Identity {
+        id,
+        path,
+        resumed: true,
+    };
+    Ok((identity, Some(loaded)))
+}
+
+fn parse_session_id(text: &str) -> Result<Uuid, RefusedSession> {
+    Uuid::parse_str(text).map_err(|_| RefusedSession {
+        session: Uuid::new_v4().to_string(),
+        error: format!(
+            "Error: --resume requires a valid session ID or session title when used with --print. \
+             Usage: claude -p --resume <session-id|title>. Provided value \"{text}\" is not a UUID \
+             and does not match any session title."
+        ),
+    })
+}
+
+/// Copies a session under a new id; the original stays as it is.
+fn fork_session(
+    config: &std::path::Path,
+    directory: &std::path::Path,
+    original: &std::path::Path,
+    fork: Uuid,
+) -> std::io::Result<PathBuf> {
+    let path = transcript::session_path(config, directory, fork);
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    let text = std::fs::read_to_string(original)?;
+    let mut copied = String::new();
+    for line in text.lines() {
+        let Ok(mut entry) = serde_json::from_str::<serde_json::Value>(line) else {
+            continue;
+        };
+        if entry.get("sessionId").is_some() {
+            entry["sessionId"] = serde_json::json!(fork);
+        }
+        copied.push_str(&entry.to_string());
+        copied.push('\n');
+    }
+    std::fs::write(&path, copied)?;
+    Ok(path)
+}

@@ -1,0 +1,349 @@
+//! What one process knows about its session.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::arguments::Arguments;
+use crate::clock;
+use crate::control::Host;
+use crate::environment::Environment;
+use crate::hooks::HookRegistry;
+use crate::mcp::McpServers;
+use crate::messages_api::Model;
+use crate::output::Output;
+use crate::permissions::{PermissionMode, Rules};
+use crate::quirks::Quirks;
+use crate::transcript::{EntryStamp, LoadedSession, Transcript};
+use crate::usage::Bill;
+
+/// A message of the user.
+#[derive(Debug, Clone)]
+pub(crate) struct Prompt {
+    pub(crate) uuid: Uuid,
+    /// A string or content blocks.
+    pub(crate) content: Value,
+}
+
+/// How far start-up has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Startup {
+    Waiting,
+    Started,
+}
+
+/// Costs and counts that outlive a turn.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    pub(crate) bill: Bill,
+    pub(crate) api_time: Duration,
+    pub(crate) tool_time: Duration,
+    pub(crate) results: u64,
+    pub(crate) prompts: u64,
+    pub(crate) last_result_was_error: bool,
+    pub(crate) tools_used: Vec<String>,
+    pub(crate) last_prompt: Option<String>,
+    pub(crate) started_at_ms: u64,
+    /// Whether this process has something to save beside the conversation.
+    pub(crate) touched: bool,
+    /// Whether this session has noted its progress before.
+    pub(crate) progress_noted: bool,
+}
+
+/// Which session a process serves.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) id: Uuid,
+    /// The transcript's file.
+    pub(crate) path: std::path::PathBuf,
+    pub(crate) resumed: bool,
+}
+
+/// The session as this process sees it. Everything runs on one thread.
+pub(crate) struct Session {
+    pub(crate) arguments: Arguments,
+    pub(crate) environment: Environment,
+    pub(crate) quirks: Quirks,
+    pub(crate) id: Uuid,
+    /// Whether an earlier process began the session.
+    pub(crate) resumed: bool,
+    pub(crate) output: Rc<Output>,
+    pub(crate) host: Rc<Host>,
+    pub(crate) transcript: Transcript,
+    pub(crate) stamp: EntryStamp,
+    pub(crate) mcp: Rc<McpServers>,
+    pub(crate) hooks: RefCell<HookRegistry>,
+    pub(crate) rules: RefCell<Rules>,
+    pub(crate) mode: Cell<PermissionMode>,
+    pub(crate) model: RefCell<Model>,
+    pub(crate) system_prompt: RefCell<Option<String>>,
+    pub(crate) prompts: PromptQueue,
+    pub(crate) interrupts: Interrupts,
+    pub(crate) ledger: RefCell<Ledger>,
+    pub(crate) initialized: watch::Sender<bool>,
+    pub(crate) startup: watch::Sender<Startup>,
+    state: Cell<&'static str>,
+    http: std::cell::OnceCell<reqwest::Client>,
+    process_started: std::time::Instant,
+}
+
+impl Session {
+    pub(crate) fn new(
+        arguments: Arguments,
+        environment: Environment,
+        quirks: Quirks,
+        identity: Identity,
+        output: Rc<Output>,
+    ) -> Self {
+        let Identity { id, path, resumed } = identity;
+        let stamp = EntryStamp {
+            session_id: id,
+            entrypoint: environment.entrypoint().to_owned(),
+            working_directory: environment.working_directory.to_string_lossy().into_owned(),
+            version: arguments
+                .imitate
+                .clone()
+                .unwrap_or_else(|| crate::IMITATED_VERSION.to_owned()),
+        };
+        let mirror = arguments.session_mirror.then(|| Rc::clone(&output));
+        let rules = Rules::new(&arguments.allowed_tools, &arguments.disallowed_tools);
+        Self {
+            transcript: Transcript::new(path, !arguments.no_session_persistence, mirror),
+            host: Rc::new(Host::new(Rc::clone(&output))),
+            mcp: Rc::new(McpServers::new()),
+            hooks: RefCell::default(),
+            rules: RefCell::new(rules),
+            mode: Cell::new(arguments.permission_mode),
+            model: RefCell::new(Model::named(arguments.model.as_deref())),
+            system_prompt: RefCell::new(joined_prompts(
+                arguments.system_prompt.as_deref(),
+                arguments.append_system_prompt.as_deref(),
+            )),
+            prompts: PromptQueue::default(),
+            interrupts: Interrupts::default(),
+            ledger: RefCell::new(Ledger {
+                started_at_ms: clock::epoch_milliseconds(),
+                ..Ledger::default()
+            }),
+            initialized: watch::channel(false).0,
+            startup: watch::channel(Startup::Waiting).0,
+            state: Cell::new("idle"),
+            http: std::cell::OnceCell::new(),
+            process_started: std::time::Instant::now(),
+            arguments,
+            environment,
+            quirks,
+            id,
+            resumed,
+            output,
+            stamp,
+        }
+    }
+
+    /// Takes over what an earlier process left.
+    pub(crate) fn adopt(&self, loaded: LoadedSession) {
+        let mut ledger = self.ledger.borrow_mut();
+        if let Some(saved) = &loaded.cost_state {
+            ledger.bill.restore(&saved["modelUsage"]);
+            let milliseconds = saved["totalAPIDuration"].as_u64().unwrap_or(0);
+            ledger.api_time = Duration::from_millis(milliseconds);
+            if let Some(started) = saved["startTime"].as_u64() {
+                ledger.started_at_ms = started;
+            }
+        }
+        ledger.prompts = loaded.prompts;
+        ledger.progress_noted = true;
+        ledger.tools_used = loaded.tools_used;
+        ledger.last_prompt = loaded.last_prompt;
+        self.transcript.adopt(loaded.entries);
+    }
+
+    /// The HTTP client; made on first use, since many sessions never ask the model.
+    pub(crate) fn http(&self) -> &reqwest::Client {
+        self.http.get_or_init(|| {
+            // Loopback peers must never be reached through a proxy, whatever the environment says.
+            let builder = reqwest::Client::builder().no_proxy().tcp_nodelay(true);
+            builder.build().unwrap_or_default()
+        })
+    }
+
+    /// Tells the host that the session's state changed, if it wants to know.
+    pub(crate) fn enter_state(&self, state: &'static str) {
+        if self.state.replace(state) == state || !self.environment.host_reads_session_state() {
+            return;
+        }
+        self.output.frame(&json!({
+            "type": "system",
+            "subtype": "session_state_changed",
+            "state": state,
+            "sdk_host_only": true,
+            "uuid": Uuid::new_v4(),
+            "session_id": self.id,
+        }));
+    }
+
+    pub(crate) fn state(&self) -> &'static str {
+        self.state.get()
+    }
+
+    pub(crate) fn transcript_path(&self) -> String {
+        self.transcript.path().to_string_lossy().into_owned()
+    }
+
+    /// Remembers that a tool was used; the list is an entry of its own.
+    pub(crate) fn note_tool_use(&self, tool: &str) {
+        let mut ledger = self.ledger.borrow_mut();
+        if ledger.tools_used.iter().any(|used| used == tool) {
+            return;
+        }
+        ledger.tools_used.push(tool.to_owned());
+        let entry = json!({
+            "type": "tools-used",
+            "tools": ledger.tools_used,
+            "sessionId": self.id,
+        });
+        self.transcript.note(entry);
+    }
+
+    /// What the end of a process adds to the transcript.
+    pub(crate) fn save_costs(&self) {
+        let ledger = self.ledger.borrow();
+        if !ledger.touched {
+            return;
+        }
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.transcript.note(json!({
+            "type": "cost-state",
+            "sessionId": self.id,
+            "totalCostUSD": ledger.bill.total_cost(),
+            "totalAPIDuration": milliseconds(ledger.api_time),
+            "totalAPIDurationWithoutRetries": milliseconds(ledger.api_time),
+            "totalToolDuration": milliseconds(ledger.tool_time),
+            "totalLinesAdded": 0,
+            "totalLinesRemoved": 0,
+            "totalDuration": milliseconds(self.process_started.elapsed()),
+            "startTime": ledger.started_at_ms,
+            "modelUsage": ledger.bill.saved(),
+            "hasUnknownModelCost": false,
+        }));
+    }
+}
+
+fn joined_prompts(own: Option<&str>, appended: Option<&str>) -> Option<String> {
+    let parts: Vec<&str> = [own, appended].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// Prompts that wait for a turn.
+#[derive(Debug, Default)]
+pub(crate) struct PromptQueue {
+    waiting: RefCell<VecDeque<Prompt>>,
+    changed: Notify,
+    closed: CancellationToken,
+}
+
+impl PromptQueue {
+    pub(crate) fn push(&self, prompt: Prompt) {
+        self.waiting.borrow_mut().push_back(prompt);
+        self.changed.notify_one();
+    }
+
+    /// No further prompt will come.
+    pub(crate) fn close(&self) {
+        self.closed.cancel();
+    }
+
+    /// How many prompts wait.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.borrow().len()
+    }
+
+    /// Everything that waits now.
+    pub(crate) fn take(&self) -> Vec<Prompt> {
+        self.waiting.borrow_mut().drain(..).collect()
+    }
+
+    /// Waits for prompts; `None` once the queue is empty and closed.
+    pub(crate) async fn next(&self) -> Option<Vec<Prompt>> {
+        loop {
+            let prompts = self.take();
+            if !prompts.is_empty() {
+                return Some(prompts);
+            }
+            if self.closed.is_cancelled() {
+                return None;
+            }
+            tokio::select! {
+                () = self.changed.notified() => {}
+                () = self.closed.cancelled() => {}
+            }
+        }
+    }
+}
+
+/// The running turn, seen by whoever may interrupt it.
+#[derive(Debug, Default)]
+pub(crate) struct Interrupts {
+    running: RefCell<Option<CancellationToken>>,
+    ended: Notify,
+    stopped: RefCell<Vec<oneshot::Sender<()>>>,
+}
+
+impl Interrupts {
+    /// A turn begins: the token fires when it is interrupted.
+    pub(crate) fn begin_turn(&self) -> CancellationToken {
+        let token = CancellationToken::new();
+        *self.running.borrow_mut() = Some(token.clone());
+        token
+    }
+
+    /// The turn has withdrawn everything that was pending.
+    pub(crate) fn confirm_stop(&self) {
+        for waiting in self.stopped.borrow_mut().drain(..) {
+            let _ = waiting.send(());
+        }
+    }
+
+    pub(crate) fn end_turn(&self) {
+        *self.running.borrow_mut() = None;
+        self.confirm_stop();
+        self.ended.notify_waiters();
+    }
+
+    /// Waits until no turn runs.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if !self.is_running() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Interrupts the running turn and waits until what it had pending is withdrawn.
+    pub(crate) async fn interrupt(&self) {
+        let stopped = {
+            let running = self.running.borrow();
+            let Some(token) = running.as_ref() else {
+                return;
+            };
+            token.cancel();
+            let (sender, receiver) = oneshot::channel();
+            self.stopped.borrow_mut().push(sender);
+            receiver
+        };
+        // A turn that ended in the same moment has nothing pending either.
+        let _ = stopped.await;
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.borrow().is_some()
+    }
+}

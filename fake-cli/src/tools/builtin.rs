@@ -1,0 +1,232 @@
+//! The built-in tools.
+
+mod bash;
+mod edit;
+mod paths;
+mod read;
+mod search;
+mod write;
+
+use serde_json::{Value, json};
+
+use crate::permissions::Allowance;
+use crate::session::Session;
+
+/// One built-in tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Builtin {
+    Bash,
+    Edit,
+    Glob,
+    Grep,
+    Read,
+    Write,
+}
+
+/// What a built-in tool came to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum BuiltinOutcome {
+    Success {
+        /// The content of the `tool_result` block.
+        content: Value,
+        /// The structured result that hosts and hooks see.
+        structured: Value,
+        /// Whether the block says `is_error: false` in so many words.
+        states_success: bool,
+    },
+    Error(String),
+}
+
+impl Builtin {
+    /// Every tool, in the order in which they are listed.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Bash,
+        Self::Edit,
+        Self::Glob,
+        Self::Grep,
+        Self::Read,
+        Self::Write,
+    ];
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "Bash",
+            Self::Edit => "Edit",
+            Self::Glob => "Glob",
+            Self::Grep => "Grep",
+            Self::Read => "Read",
+            Self::Write => "Write",
+        }
+    }
+
+    pub(crate) fn is_read_only(self) -> bool {
+        matches!(self, Self::Glob | Self::Grep | Self::Read)
+    }
+
+    /// The tool as the model is told about it.
+    pub(crate) fn definition(self) -> Value {
+        let parameters = self.parameters();
+        let properties: serde_json::Map<String, Value> = parameters
+            .iter()
+            .map(|parameter| {
+                let schema = json!({"type": parameter.kind, "description": parameter.about});
+                (parameter.name.to_owned(), schema)
+            })
+            .collect();
+        let required: Vec<&str> = parameters
+            .iter()
+            .filter(|parameter| parameter.required)
+            .map(|parameter| parameter.name)
+            .collect();
+        json!({
+            "name": self.name(),
+            "description": self.about(),
+            "input_schema": {
+                "type": "object",
+                "properties": properties,
+                "required": required,
+                "additionalProperties": false,
+            },
+        })
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::Bash => "Runs a shell command in the working directory.",
+            Self::Edit => "Replaces a text in a file.",
+            Self::Glob => "Lists files whose path matches a pattern.",
+            Self::Grep => "Searches file contents for a regular expression.",
+            Self::Read => "Reads a file.",
+            Self::Write => "Writes a file.",
+        }
+    }
+
+    fn parameters(self) -> &'static [Parameter] {
+        match self {
+            Self::Bash => bash::PARAMETERS,
+            Self::Edit => edit::PARAMETERS,
+            Self::Glob => search::GLOB_PARAMETERS,
+            Self::Grep => search::GREP_PARAMETERS,
+            Self::Read => read::PARAMETERS,
+            Self::Write => write::PARAMETERS,
+        }
+    }
+
+    /// Checks an input before any hook sees it, and fills in defaults.
+    ///
+    /// # Errors
+    /// The text of the `tool_result`.
+    pub(crate) fn prepare(self, session: &Session, input: &Value) -> Result<Value, String> {
+        validate(self, input)?;
+        match self {
+            Self::Bash => bash::prepare(input),
+            Self::Edit => edit::prepare(session, input),
+            _ => Ok(input.clone()),
+        }
+    }
+
+    /// What the call needs when nobody decides (observed on CLI 2.1.316).
+    pub(crate) fn allowance(self, session: &Session, input: &Value) -> Allowance {
+        match self {
+            Self::Bash => bash::allowance(session, input),
+            Self::Edit | Self::Write => paths::write_allowance(session, input),
+            Self::Glob | Self::Grep | Self::Read => paths::read_allowance(session, input),
+        }
+    }
+
+    /// Runs the call.
+    pub(crate) async fn run(self, session: &Session, input: &Value) -> BuiltinOutcome {
+        match self {
+            Self::Bash => bash::run(session, input).await,
+            Self::Edit => edit::run(session, input),
+            Self::Glob => search::glob(session, input),
+            Self::Grep => search::grep(session, input),
+            Self::Read => read::run(session, input),
+            Self::Write => write::run(session, input),
+        }
+    }
+}
+
+/// One member of a tool's input.
+#[derive(Debug)]
+struct Parameter {
+    name: &'static str,
+    kind: &'static str,
+    required: bool,
+    about: &'static str,
+}
+
+const fn required(name: &'static str, kind: &'static str, about: &'static str) -> Parameter {
+    Parameter {
+        name,
+        kind,
+        required: true,
+        about,
+    }
+}
+
+const fn optional(name: &'static str, kind: &'static str, about: &'static str) -> Parameter {
+    Parameter {
+        name,
+        kind,
+        required: false,
+        about,
+    }
+}
+
+/// Refuses inputs that the schema refuses, with the texts of the real program.
+fn validate(tool: Builtin, input: &Value) -> Result<(), String> {
+    let mut issues = Vec::new();
+    let parameters = tool.parameters();
+    for parameter in parameters.iter().filter(|parameter| parameter.required) {
+        if input.get(parameter.name).is_none() {
+            issues.push(format!(
+                "The required parameter `{}` is missing",
+                parameter.name
+            ));
+        }
+    }
+    for (name, value) in input.as_object().into_iter().flatten() {
+        let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) else {
+            issues.push(format!("An unexpected parameter `{name}` was provided"));
+            continue;
+        };
+        let fits = match parameter.kind {
+            "string" => value.is_string(),
+            "boolean" => value.is_boolean(),
+            _ => value.is_number(),
+        };
+        if !fits {
+            issues.push(format!(
+                "The parameter `{name}` type is expected as `{}` but provided as `{}`",
+                parameter.kind,
+                kind_of(value)
+            ));
+        }
+    }
+    if issues.is_empty() {
+        return Ok(());
+    }
+    let plural = if issues.len() == 1 { "issue" } else { "issues" };
+    Err(format!(
+        "<tool_use_error>InputValidationError: {} failed due to the following {plural}:\n{}\
+         </tool_use_error>",
+        tool.name(),
+        issues.join("\n")
+    ))
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

@@ -1,0 +1,104 @@
+//! Paths in tool inputs, and what touching them needs.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::permissions::{Allowance, AskReason};
+use crate::session::Session;
+
+/// The file or directory an input names; the working directory if it names none.
+pub(super) fn subject(session: &Session, input: &Value) -> PathBuf {
+    let working_directory = &session.environment.working_directory;
+    let named = ["file_path", "path"]
+        .iter()
+        .find_map(|member| input[*member].as_str());
+    named.map_or_else(
+        || working_directory.clone(),
+        |path| normalised(&working_directory.join(path)),
+    )
+}
+
+/// Whether a path is inside the working directory or an additional one.
+pub(super) fn is_inside(session: &Session, path: &Path) -> bool {
+    let own = &session.environment.working_directory;
+    let additional = session
+        .arguments
+        .additional_directories
+        .iter()
+        .map(Path::new);
+    std::iter::once(own.as_path())
+        .chain(additional)
+        .any(|directory| path.starts_with(directory))
+}
+
+/// Removes `.` and `..` without asking the file system, so that `..` cannot lead outside.
+fn normalised(path: &Path) -> PathBuf {
+    let mut result = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                result.pop();
+            }
+            Component::CurDir => {}
+            other => result.push(other),
+        }
+    }
+    result
+}
+
+pub(super) fn read_allowance(session: &Session, input: &Value) -> Allowance {
+    let path = subject(session, input);
+    if is_inside(session, &path) {
+        return Allowance::Free;
+    }
+    let shown = path.display().to_string();
+    let directory = path.parent().unwrap_or(&path).display().to_string();
+    let mut request = serde_json::Map::new();
+    request.insert("description".to_owned(), json!(shown));
+    request.insert(
+        "permission_suggestions".to_owned(),
+        json!([{
+            "type": "addRules",
+            "rules": [{"toolName": "Read", "ruleContent": format!("/{directory}/**")}],
+            "behavior": "allow",
+            "destination": "session",
+        }]),
+    );
+    request.insert("blocked_path".to_owned(), json!(shown));
+    request.insert(
+        "decision_reason".to_owned(),
+        json!("Path is outside allowed working directories"),
+    );
+    request.insert("decision_reason_type".to_owned(), json!("workingDir"));
+    Allowance::Ask(AskReason {
+        text: Some(format!(
+            "Claude requested permissions to read from {shown}, but you haven't granted it yet."
+        )),
+        plan_text: None,
+        request,
+    })
+}
+
+pub(super) fn write_allowance(session: &Session, input: &Value) -> Allowance {
+    let path = subject(session, input);
+    let shown = path.display().to_string();
+    let mut request = serde_json::Map::new();
+    request.insert("description".to_owned(), json!(shown));
+    request.insert(
+        "permission_suggestions".to_owned(),
+        json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]),
+    );
+    let reason = AskReason {
+        text: Some(format!(
+            "Claude requested permissions to write to {shown}, but you haven't granted it yet."
+        )),
+        plan_text: Some(format!("Cannot write to {shown} while in plan mode.")),
+        request,
+    };
+    if is_inside(session, &path) {
+        Allowance::Edit(reason)
+    } else {
+        Allowance::Ask(reason)
+    }
+}

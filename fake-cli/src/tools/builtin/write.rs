@@ -1,0 +1,52 @@
+//! `Write`.
+
+use serde_json::{Value, json};
+
+use super::edit::structured_patch;
+use super::{BuiltinOutcome, Parameter, paths, required};
+use crate::session::Session;
+
+pub(super) const PARAMETERS: &[Parameter] = &[
+    required("file_path", "string", "absolute path of the file"),
+    required("content", "string", "the whole new content"),
+];
+
+const IN_CONTEXT: &str = "(file state is current in your context — no need to Read it back)";
+
+pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
+    let path = paths::subject(session, input);
+    let shown = path.display();
+    let content = input["content"].as_str().unwrap_or_default();
+    let original = std::fs::read_to_string(&path).ok();
+    let written = path
+        .parent()
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| std::fs::write(&path, content));
+    if let Err(error) = written {
+        return BuiltinOutcome::Error(format!("failed to write '{shown}': {error}"));
+    }
+    let (kind, text, patch) = match &original {
+        Some(before) => (
+            "update",
+            format!("The file {shown} has been updated successfully. {IN_CONTEXT}"),
+            structured_patch(before, content),
+        ),
+        None => (
+            "create",
+            format!("File created successfully at: {shown} {IN_CONTEXT}"),
+            json!([]),
+        ),
+    };
+    BuiltinOutcome::Success {
+        content: json!(text),
+        structured: json!({
+            "type": kind,
+            "filePath": path,
+            "content": content,
+            "structuredPatch": patch,
+            "originalFile": original,
+            "userModified": false,
+        }),
+        states_success: false,
+    }
+}

@@ -1,0 +1,304 @@
+//! What surrounds the user's words: reminders for the model, notes in the transcript.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::clock;
+use crate::permissions::texts;
+use crate::session::Session;
+use crate::transcript::{assistant_entry, attachment_entry, has_tool_result, user_entry};
+use crate::usage::Tokens;
+
+/// Tokens that a session may use, as the model is told.
+const TOKEN_BUDGET: u64 = 15_000_000;
+
+/// A prompt comes or goes.
+pub(crate) fn queue_operation(session: &Session, operation: &str, content: Option<&str>) {
+    let mut entry = json!({
+        "type": "queue-operation",
+        "operation": operation,
+        "timestamp": clock::timestamp(),
+        "sessionId": session.id,
+    });
+    if let Some(content) = content {
+        entry["content"] = json!(content);
+    }
+    session.transcript.note(entry);
+}
+
+/// Writes the user's words.
+pub(crate) fn write_prompt(session: &Session, prompt_id: Uuid, content: &Value, index: u64) {
+    let members = json!({
+        "permissionMode": session.mode.get().as_str(),
+        "promptSource": "sdk",
+        "turnOrigin": "sdk",
+        "turnPosition": {"promptIndex": 0, "turnIndex": index},
+    });
+    let uuid = Uuid::new_v4();
+    let entry = user_entry(
+        &session.stamp,
+        Some(prompt_id),
+        content,
+        uuid,
+        false,
+        members,
+    );
+    session.transcript.chain(entry);
+}
+
+/// Writes the words that continue a resumed call.
+pub(crate) fn write_continuation(session: &Session, prompt_id: Uuid, uuid: Uuid, index: u64) {
+    let members = json!({
+        "permissionMode": session.mode.get().as_str(),
+        "promptSource": "system",
+        "turnOrigin": "system",
+        "turnPosition": {"promptIndex": 0, "turnIndex": index},
+    });
+    let words = json!(texts::CONTINUE);
+    let entry = user_entry(&session.stamp, Some(prompt_id), &words, uuid, true, members);
+    session.transcript.chain(entry);
+}
+
+/// Tells the model where it is; once a session, later only how many tokens are left.
+pub(crate) fn announce(session: &Session) {
+    if has_attachment(session, "environment") {
+        remind_of_tokens(session);
+        return;
+    }
+    let stamp = &session.stamp;
+    let chain = |attachment: Value, rendered: Option<(&str, &str)>| {
+        session
+            .transcript
+            .chain(attachment_entry(stamp, attachment, rendered));
+    };
+    let directory = &stamp.working_directory;
+    let place = format!("# Environment\nWorking directory: {directory}");
+    chain(
+        json!({"type": "environment", "snapshot": {"cwd": directory}}),
+        Some(("system", &place)),
+    );
+    let model = session.model.borrow().name.clone();
+    let identity = format!("Model: {model}");
+    chain(
+        json!({"type": "model", "identity": model, "text": identity}),
+        Some(("system", &identity)),
+    );
+    remind_of_tokens(session);
+    note_latch(session);
+    chain(json!({"type": "session_context", "context": {}}), None);
+    let date = clock::date();
+    let today = format!("Today's date is {date}.");
+    chain(
+        json!({"type": "date", "date": date}),
+        Some(("system", &today)),
+    );
+    let shell = crate::tools::find(session, "Bash").is_some();
+    let attribution = shell.then_some(("user", "Commits need no attribution."));
+    chain(json!({"type": "remote_session_change"}), attribution);
+    chain(prompt_snapshot(session), None);
+}
+
+fn prompt_snapshot(session: &Session) -> Value {
+    json!({
+        "type": "prompt_snapshot",
+        "systemPrompt": *session.system_prompt.borrow(),
+        "reminderFold": false,
+        "echoWireToolInputs": false,
+        "contextRendering": "announced",
+    })
+}
+
+/// Records the prompt's surroundings once more after the first reply of a session.
+pub(crate) fn snapshot_prompt(session: &Session) {
+    let taken = session.transcript.read(|entries| {
+        entries
+            .iter()
+            .any(|entry| entry["attachment"].get("systemTurns").is_some())
+    });
+    if taken {
+        return;
+    }
+    let mut snapshot = prompt_snapshot(session);
+    snapshot["tools"] = json!(crate::tools::names(session));
+    snapshot["systemTurns"] = json!(session.model.borrow().system_turns());
+    snapshot["keptReminders"] = json!(false);
+    let entry = attachment_entry(&session.stamp, snapshot, None);
+    session.transcript.chain(entry);
+}
+
+/// Tells the model how many tokens are left.
+pub(crate) fn remind_of_tokens(session: &Session) {
+    let used = session.ledger.borrow().bill.total_tokens();
+    let left = TOKEN_BUDGET.saturating_sub(used);
+    let text = format!("<total_tokens>{left} tokens left</total_tokens>");
+    let attachment = json!({"type": "total_tokens_reminder", "text": text});
+    let entry = attachment_entry(&session.stamp, attachment, Some(("system", &text)));
+    session.transcript.chain(entry);
+}
+
+/// What a hook wants the model to know.
+pub(crate) fn additional_context(session: &Session, event: &str, text: &str) {
+    let attachment = json!({
+        "type": "hook_additional_context",
+        "content": [text],
+        "hookName": event,
+        "toolUseID": Uuid::new_v4(),
+        "hookEvent": event,
+    });
+    let told = format!("{event} hook additional context: {text}");
+    let entry = attachment_entry(&session.stamp, attachment, Some(("system", &told)));
+    session.transcript.chain(entry);
+}
+
+/// Prompts that came while the turn ran become part of it (observed on CLI 2.1.316).
+pub(crate) fn absorb_queued_prompts(session: &Session) {
+    let absorbed: Vec<_> = session
+        .prompts
+        .take()
+        .into_iter()
+        .map(|prompt| {
+            (
+                prompt.uuid,
+                Uuid::new_v4(),
+                super::run::text_of(&prompt.content),
+            )
+        })
+        .collect();
+    for (uuid, delivery, text) in &absorbed {
+        let attachment = json!({
+            "type": "queued_command",
+            "prompt": text,
+            "source_uuid": uuid,
+            "delivery_id": delivery,
+            "commandMode": "prompt",
+        });
+        let told = format!("The user sent a new message while you were working:\n{text}");
+        let entry = attachment_entry(&session.stamp, attachment, Some(("system", &told)));
+        session.transcript.chain(entry);
+    }
+    for (uuid, delivery, text) in absorbed {
+        session.transcript.note(json!({
+            "type": "queue-operation",
+            "operation": "remove",
+            "timestamp": clock::timestamp(),
+            "sessionId": session.id,
+            "content": text,
+            "reason": "absorbed_mid_turn",
+            "commandUuid": uuid,
+            "deliveryId": delivery,
+        }));
+    }
+}
+
+/// Notes the latest prompt and the end of the chain.
+pub(crate) fn note_progress(session: &Session) {
+    let leaf = session.transcript.leaf();
+    let (prompt, latched) = {
+        let mut ledger = session.ledger.borrow_mut();
+        ledger.touched = true;
+        let latched = std::mem::replace(&mut ledger.progress_noted, true);
+        (ledger.last_prompt.clone(), latched)
+    };
+    session.transcript.note(json!({
+        "type": "last-prompt",
+        "lastPrompt": prompt,
+        "leafUuid": leaf,
+        "sessionId": session.id,
+    }));
+    if !latched {
+        note_latch(session);
+    }
+}
+
+fn note_latch(session: &Session) {
+    session
+        .transcript
+        .note(json!({"type": "atis-latch", "atis": "", "sessionId": session.id}));
+}
+
+/// A resumed session notes its mode.
+pub(crate) fn note_mode(session: &Session) {
+    if session.resumed {
+        session
+            .transcript
+            .note(json!({"type": "mode", "mode": "normal", "sessionId": session.id}));
+    }
+}
+
+/// Calls that a dead process left without a result get one that says so, before anything else is
+/// said (observed on CLI 2.1.316).
+pub(crate) fn repair_dangling_calls(session: &Session) {
+    if !session.resumed || session.ledger.borrow().touched {
+        return;
+    }
+    let dangling = session.transcript.read(dangling_calls);
+    if dangling.is_empty() {
+        return;
+    }
+    for (id, assistant) in dangling {
+        let block = json!({
+            "type": "tool_result",
+            "content": texts::SESSION_ENDED,
+            "is_error": true,
+            "tool_use_id": id,
+        });
+        let members = json!({
+            "toolUseResult": format!("Error: {}", texts::SESSION_ENDED),
+            "sourceToolAssistantUUID": assistant,
+        });
+        let uuid = Uuid::new_v4();
+        let entry = user_entry(&session.stamp, None, &json!([block]), uuid, false, members);
+        session.transcript.chain_to(Some(&assistant), entry);
+    }
+    let message = json!({
+        "id": Uuid::new_v4(),
+        "type": "message",
+        "role": "assistant",
+        "model": "<synthetic>",
+        "content": [{"type": "text", "text": texts::NO_RESPONSE}],
+        "stop_reason": "stop_sequence",
+        "stop_sequence": "",
+        "usage": Tokens::default().usage(),
+    });
+    let now = clock::timestamp();
+    let entry = assistant_entry(&session.stamp, message, Uuid::new_v4(), &now, json!({}));
+    session.transcript.chain(entry);
+}
+
+/// The calls of the last reply that have no result, with their entries; none if a deferral or a
+/// prompt came after them.
+fn dangling_calls(entries: &[Value]) -> Vec<(String, String)> {
+    let last_reply = entries
+        .iter()
+        .rposition(|entry| entry["type"] == "assistant");
+    let Some(last_reply) = last_reply else {
+        return Vec::new();
+    };
+    let message = &entries[last_reply]["message"]["id"];
+    entries
+        .iter()
+        .filter(|entry| entry["type"] == "assistant" && entry["message"]["id"] == *message)
+        .flat_map(|entry| {
+            let blocks = entry["message"]["content"].as_array().into_iter().flatten();
+            blocks.map(move |block| (block, entry))
+        })
+        .filter(|(block, _)| block["type"] == "tool_use")
+        .filter_map(|(block, entry)| {
+            let id = block["id"].as_str()?;
+            let uuid = entry["uuid"].as_str()?;
+            let deferred = entries.iter().any(|entry| {
+                let attachment = &entry["attachment"];
+                attachment["type"] == "hook_deferred_tool" && attachment["toolUseID"] == *id
+            });
+            (!deferred && !has_tool_result(entries, id)).then(|| (id.to_owned(), uuid.to_owned()))
+        })
+        .collect()
+}
+
+fn has_attachment(session: &Session, kind: &str) -> bool {
+    session.transcript.read(|entries| {
+        entries
+            .iter()
+            .any(|entry| entry["attachment"]["type"] == *kind)
+    })
+}

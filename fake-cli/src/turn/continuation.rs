@@ -1,0 +1,131 @@
+//! A resumed session runs the call that its predecessor deferred, and goes on from there.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Instant;
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::call::{Call, Ending, Phase, Settled, run_call};
+use super::context;
+use super::result::{Finish, unavailable_result};
+use super::run::Turn;
+use super::settle;
+use crate::frames;
+use crate::permissions::texts;
+use crate::quirks::Quirk;
+use crate::session::Session;
+use crate::tools;
+use crate::transcript::PendingDeferral;
+
+/// Runs the deferred call once start-up is done.
+pub(crate) async fn resume_deferred_call(session: &Rc<Session>, deferral: PendingDeferral) {
+    let started = Instant::now();
+    let command = Uuid::new_v4();
+    let lifecycle = |state: &str| {
+        let frame = frames::command_lifecycle(session, command, state);
+        session.output.frame(&frame);
+    };
+    lifecycle("started");
+    let missing = tools::find(session, &deferral.tool).is_none();
+    if missing || session.quirks.has(&Quirk::ToolDeferredUnavailable) {
+        let result = unavailable_result(session, &deferral, started, true);
+        session.output.frame(&result);
+        lifecycle("cancelled");
+        session.enter_state("idle");
+        return;
+    }
+    let mut turn = Turn::new(session);
+    let call = Call {
+        id: deferral.tool_use_id.clone(),
+        name: deferral.tool.clone(),
+        input: deferral.input.clone(),
+        assistant_uuid: deferral.assistant_uuid.clone(),
+        prompt_id: None,
+    };
+    let settled = run_or_stop(session, call, &turn).await;
+    if let Ending::Deferred { input } = &settled.ending {
+        settle::show_hook_success(session, &settled.call);
+        let entry = settle::deferral_entry(session, &settled.call, input);
+        let frame = frames::attachment(session, &entry["attachment"], &entry["uuid"]);
+        session.output.frame(&frame);
+        session.ledger.borrow_mut().touched = true;
+        session.transcript.chain(entry);
+        session.transcript.flush();
+        let shown = PendingDeferral {
+            input: input.clone(),
+            ..deferral
+        };
+        session
+            .output
+            .frame(&unavailable_result(session, &shown, started, false));
+        session.interrupts.end_turn();
+        lifecycle("completed");
+        session.enter_state("idle");
+        return;
+    }
+    let (finish, state) = carry_on(&mut turn, settled, command).await;
+    turn.end(finish).await;
+    lifecycle(state);
+    session.enter_state("idle");
+}
+
+/// Runs the call; an interrupt ends it with the words for a resumed call.
+async fn run_or_stop(session: &Rc<Session>, call: Call, turn: &Turn) -> Settled {
+    let phase = Rc::new(Cell::new(Phase::Undecided));
+    let running = run_call(Rc::clone(session), call.clone(), Rc::clone(&phase));
+    let settled = tokio::select! {
+        biased;
+        () = turn.interrupt.cancelled() => None,
+        settled = running => Some(settled),
+    };
+    session.interrupts.confirm_stop();
+    settled.unwrap_or_else(|| Settled {
+        call,
+        hooks: super::call::HookTraces::default(),
+        ending: Ending::Refused {
+            text: match phase.get() {
+                Phase::Undecided => texts::NOT_NOW,
+                Phase::Running => texts::INTERRUPTED_CALL,
+            }
+            .to_owned(),
+        },
+    })
+}
+
+/// The result is written, the model is told to continue.
+async fn carry_on(turn: &mut Turn, settled: Settled, command: Uuid) -> (Finish, &'static str) {
+    let session = Rc::clone(&turn.session);
+    turn.settle_resumed(&settled);
+    let index = {
+        let mut ledger = session.ledger.borrow_mut();
+        ledger.touched = true;
+        ledger.prompts += 1;
+        ledger.prompts
+    };
+    context::write_continuation(&session, turn.prompt_id, command, index);
+    if turn.interrupt.is_cancelled() || turn.was_ended_by_host() {
+        let finish = Finish::Aborted {
+            terminal_reason: "aborted_streaming",
+            stop_reason: serde_json::Value::Null,
+        };
+        return (finish, "cancelled");
+    }
+    super::events::ask(
+        &session,
+        Some(turn.prompt_id),
+        "UserPromptSubmit",
+        None,
+        json!({"prompt": texts::CONTINUE}),
+        None,
+    )
+    .await;
+    session.output.frame(&frames::system_init(&session));
+    let finish = turn.run().await;
+    let state = match finish {
+        Finish::Aborted { .. } => "cancelled",
+        _ => "completed",
+    };
+    (finish, state)
+}

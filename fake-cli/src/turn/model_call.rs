@@ -1,0 +1,584 @@
+//! One model call: requests, retries, and the reply as it streams in.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::events;
+use super::run::Turn;
+use crate::clock;
+use crate::messages_api::{
+    ApiFailure, FailureReport, Features, Model, ReplyAssembler, ReplyStep, ReplyStream,
+    RequestContext, RetryPlan, StreamFault, fetch_whole_reply, open_stream, request_body,
+};
+use crate::tools;
+use crate::transcript::{api_messages, assistant_entry};
+use crate::usage::Tokens;
+
+/// How a model call ended.
+pub(crate) enum StepEnd {
+    Reply {
+        /// The connection was lost after a part of the reply.
+        cut: Option<Cut>,
+        /// Whether there is something to see.
+        visible: bool,
+    },
+    Failed(FailureReport),
+    Interrupted,
+}
+
+/// How a reply was lost half way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    Connection,
+    Server,
+}
+
+impl Cut {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Connection => {
+                "API Error: Connection lost mid-response. The response above may be incomplete."
+            }
+            Self::Server => {
+                "API Error: Server error mid-response. The response above may be incomplete."
+            }
+        }
+    }
+}
+
+/// How one request ended.
+enum AttemptEnd {
+    Complete(Received),
+    /// Lost after a block was complete.
+    Cut(Received, Cut),
+    /// To be repeated by the retry loop, and announced unless the API itself said it is overloaded.
+    Retry {
+        failure: ApiFailure,
+        announced: bool,
+    },
+    /// To be repeated at once, without streaming.
+    FallBack(ApiFailure),
+    Failed(ApiFailure),
+    Interrupted,
+}
+
+/// The blocks of a reply that have been shown, and what is known about the whole.
+struct Received {
+    reply: ReplyAssembler,
+    blocks: Vec<ShownBlock>,
+    request_id: Option<String>,
+}
+
+struct ShownBlock {
+    index: u64,
+    uuid: Uuid,
+    timestamp: String,
+    block: Value,
+}
+
+/// Asks the model until there is a reply or nothing more to try.
+pub(crate) async fn call_model(turn: &mut Turn) -> StepEnd {
+    let session = Rc::clone(&turn.session);
+    if session.environment.credential().is_none() {
+        return StepEnd::Failed(FailureReport::not_logged_in());
+    }
+    let started = Instant::now();
+    let model = session.model.borrow().clone();
+    let end = Caller::new(turn, model).run().await;
+    session.ledger.borrow_mut().api_time += started.elapsed();
+    end
+}
+
+struct Caller<'a> {
+    turn: &'a mut Turn,
+    model: Model,
+    features: Features,
+    retries: RetryPlan,
+    max_tokens: u64,
+    stream: bool,
+}
+
+impl<'a> Caller<'a> {
+    fn new(turn: &'a mut Turn, model: Model) -> Self {
+        let environment = &turn.session.environment;
+        let base = environment.number("CLAUDE_CODE_OVERLOADED_RETRY_BASE_DELAY_MS");
+        let own_limit = environment.number("CLAUDE_CODE_MAX_OUTPUT_TOKENS");
+        Self {
+            retries: RetryPlan::new(environment.max_retries(), base),
+            max_tokens: own_limit.unwrap_or_else(|| model.max_output_tokens()),
+            features: Features::default(),
+            stream: true,
+            turn,
+            model,
+        }
+    }
+
+    async fn run(mut self) -> StepEnd {
+        loop {
+            let end = if self.stream {
+                self.attempt_streaming().await
+            } else {
+                self.attempt_whole().await
+            };
+            match end {
+                AttemptEnd::Interrupted => return StepEnd::Interrupted,
+                AttemptEnd::Complete(received) => return self.accept(received, None),
+                AttemptEnd::Cut(received, cut) => return self.accept(received, Some(cut)),
+                AttemptEnd::FallBack(failure) => {
+                    if !self.may_fall_back() {
+                        return self.failed(&failure);
+                    }
+                    self.fall_back();
+                }
+                AttemptEnd::Failed(failure) => {
+                    if failure.suggests_whole_reply() && self.stream {
+                        self.stream = false;
+                        continue;
+                    }
+                    if failure.suggests_fewer_features()
+                        && let Some(fewer) = self.features.fewer()
+                    {
+                        self.features = fewer;
+                        continue;
+                    }
+                    if let Some(end) = self.retry(failure, true, false).await {
+                        return end;
+                    }
+                }
+                AttemptEnd::Retry { failure, announced } => {
+                    if let Some(end) = self.retry(failure, announced, true).await {
+                        return end;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits before another try; returns how the call ended if there is none.
+    /// A reply that was lost while it streamed has the request without streaming as its last resort.
+    async fn retry(
+        &mut self,
+        failure: ApiFailure,
+        announced: bool,
+        in_stream: bool,
+    ) -> Option<StepEnd> {
+        let Some(retry) = self.retries.next(&failure) else {
+            if in_stream && self.may_fall_back() {
+                self.fall_back();
+                return None;
+            }
+            return Some(self.failed(&failure));
+        };
+        let session = &self.turn.session;
+        if announced {
+            session.output.frame(&retry.frame(session.id));
+        }
+        tokio::select! {
+            () = self.turn.interrupt.cancelled() => Some(StepEnd::Interrupted),
+            () = tokio::time::sleep(retry.delay) => None,
+        }
+    }
+
+    fn may_fall_back(&self) -> bool {
+        let environment = &self.turn.session.environment;
+        self.stream && !environment.flag("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK")
+    }
+
+    /// The request without streaming has one retry of its own (observed on CLI 2.1.316).
+    fn fall_back(&mut self) {
+        self.stream = false;
+        self.retries = RetryPlan::new(1, None);
+    }
+
+    fn failed(&self, failure: &ApiFailure) -> StepEnd {
+        let gateway = self.turn.session.environment.base_url();
+        let gateway = gateway.split_once("://").map_or(gateway, |(_, rest)| rest);
+        let host = gateway.split('/').next().unwrap_or(gateway);
+        StepEnd::Failed(failure.report(&self.model.name, host))
+    }
+
+    fn body(&self) -> Value {
+        let session = &self.turn.session;
+        let context = RequestContext {
+            model: &self.model,
+            session_id: session.id,
+            version: &session.stamp.version,
+            entrypoint: session.environment.entrypoint(),
+            system_prompt: session.system_prompt.borrow().clone(),
+            tools: tools::definitions(session),
+            max_tokens: self.max_tokens,
+        };
+        let system_turns = self.model.system_turns();
+        let messages = session
+            .transcript
+            .read(|entries| api_messages(entries, system_turns));
+        request_body(&context, &messages, self.features, self.stream)
+    }
+
+    async fn attempt_whole(&mut self) -> AttemptEnd {
+        let body = self.body();
+        let session = Rc::clone(&self.turn.session);
+        let fetched = fetch_whole_reply(
+            session.http(),
+            &session.environment,
+            session.id,
+            &self.model,
+            self.features,
+            &body,
+        );
+        let fetched = tokio::select! {
+            () = self.turn.interrupt.cancelled() => return AttemptEnd::Interrupted,
+            fetched = fetched => fetched,
+        };
+        let (message, request_id) = match fetched {
+            Ok(fetched) => fetched,
+            Err(failure) => return AttemptEnd::Failed(failure),
+        };
+        self.turn.times.note_first_event();
+        let mut reply = ReplyAssembler::default();
+        reply.apply(&json!({"type": "message_start", "message": message}));
+        reply.apply(&json!({
+            "type": "message_delta",
+            "delta": {
+                "stop_reason": message["stop_reason"],
+                "stop_sequence": message["stop_sequence"],
+            },
+        }));
+        let mut received = Received {
+            reply,
+            blocks: Vec::new(),
+            request_id,
+        };
+        let blocks = message["content"].as_array().into_iter().flatten();
+        for (index, block) in (0..).zip(blocks) {
+            self.show_block(&mut received, index, block.clone()).await;
+        }
+        AttemptEnd::Complete(received)
+    }
+
+    async fn attempt_streaming(&mut self) -> AttemptEnd {
+        let body = self.body();
+        let session = Rc::clone(&self.turn.session);
+        self.turn.times.note_request();
+        if session.arguments.include_partial_messages {
+            session.output.frame(&json!({
+                "type": "system",
+                "subtype": "status",
+                "status": "requesting",
+                "uuid": Uuid::new_v4(),
+                "session_id": session.id,
+            }));
+        }
+        let opened = open_stream(
+            session.http(),
+            &session.environment,
+            session.id,
+            &self.model,
+            self.features,
+            &body,
+        );
+        let requested = Instant::now();
+        let opened = tokio::select! {
+            () = self.turn.interrupt.cancelled() => return AttemptEnd::Interrupted,
+            opened = opened => opened,
+        };
+        match opened {
+            Ok(stream) => self.receive(stream, requested).await,
+            Err(failure) => AttemptEnd::Failed(failure),
+        }
+    }
+
+    async fn receive(&mut self, mut stream: ReplyStream, requested: Instant) -> AttemptEnd {
+        let mut received = Received {
+            reply: ReplyAssembler::default(),
+            blocks: Vec::new(),
+            request_id: stream.request_id.clone(),
+        };
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = self.turn.interrupt.cancelled() => {
+                    self.keep_interrupted(received);
+                    return AttemptEnd::Interrupted;
+                }
+                settled = self.turn.calls.next_settled() => {
+                    self.turn.settle(&settled);
+                    continue;
+                }
+                event = stream.next() => event,
+            };
+            let event = match event {
+                Some(Ok(event)) => event,
+                Some(Err(fault)) => return stream_fault(received, &fault),
+                None => return end_of_stream(received),
+            };
+            self.turn.times.note_first_event();
+            let step = received.reply.apply(&event);
+            match step {
+                ReplyStep::BlockClosed { index, block } => {
+                    self.show_block(&mut received, index, block).await;
+                    self.show_event(&received, &event, requested);
+                }
+                ReplyStep::Error { kind, message } => {
+                    return error_event(received, kind, message);
+                }
+                ReplyStep::Unreadable => return AttemptEnd::FallBack(ApiFailure::EmptyStream),
+                ReplyStep::Thinking { estimated_tokens } => {
+                    self.show_event(&received, &event, requested);
+                    self.show_thinking_tokens(estimated_tokens);
+                }
+                ReplyStep::Started | ReplyStep::Stopped | ReplyStep::Progress => {
+                    self.show_event(&received, &event, requested);
+                }
+            }
+        }
+    }
+
+    /// Shows one complete block and starts it, if it is a tool use.
+    async fn show_block(&mut self, received: &mut Received, index: u64, block: Value) {
+        let session = Rc::clone(&self.turn.session);
+        if block["type"] == "text" {
+            self.display_hook(received, index, &block).await;
+            self.turn.last_text = block["text"].as_str().unwrap_or_default().to_owned();
+        }
+        let uuid = Uuid::new_v4();
+        let timestamp = clock::timestamp();
+        let message = received.reply.message();
+        let mut shown = message.clone();
+        shown["content"] = json!([block]);
+        shown["stop_reason"] = Value::Null;
+        shown["context_management"] = Value::Null;
+        let mut frame = json!({
+            "type": "assistant",
+            "message": shown,
+            "parent_tool_use_id": null,
+            "session_id": session.id,
+            "uuid": uuid,
+            "timestamp": timestamp,
+        });
+        if let Some(request_id) = &received.request_id {
+            frame["request_id"] = json!(request_id);
+        }
+        if block["type"] == "tool_use"
+            && let Some(meta) = tools::tool_use_meta(&session, &block)
+        {
+            frame["tool_use_meta"] = meta;
+        }
+        if block["type"] == "thinking" {
+            frame["thinking_duration_ms"] = json!(1);
+            frame["thinking_display"] = json!("updates");
+        }
+        session.output.frame(&frame);
+        self.turn.times.note_first_frame();
+        if block["type"] == "tool_use" {
+            session.note_tool_use(block["name"].as_str().unwrap_or_default());
+            self.turn.accept_call(&block, uuid);
+        }
+        received.blocks.push(ShownBlock {
+            index,
+            uuid,
+            timestamp,
+            block,
+        });
+    }
+
+    async fn display_hook(&self, received: &Received, index: u64, block: &Value) {
+        let session = Rc::clone(&self.turn.session);
+        if session
+            .hooks
+            .borrow()
+            .matching("MessageDisplay", None)
+            .is_empty()
+        {
+            return;
+        }
+        let members = json!({
+            "turn_id": self.turn.prompt_id,
+            "message_id": received.reply.message()["id"],
+            "index": index,
+            "final": true,
+            "delta": block["text"],
+        });
+        let prompt_id = self.turn.prompt_id;
+        tokio::task::spawn_local(async move {
+            events::ask(
+                &session,
+                Some(prompt_id),
+                "MessageDisplay",
+                None,
+                members,
+                None,
+            )
+            .await;
+        });
+        // The request goes out before the frame it is about; its answer changes nothing.
+        tokio::task::yield_now().await;
+    }
+
+    fn show_event(&self, received: &Received, event: &Value, requested: Instant) {
+        let session = &self.turn.session;
+        if !session.arguments.include_partial_messages || event["type"] == "ping" {
+            return;
+        }
+        let mut frame = json!({
+            "type": "stream_event",
+            "event": event,
+            "session_id": session.id,
+            "parent_tool_use_id": null,
+            "uuid": Uuid::new_v4(),
+        });
+        if event["type"] == "message_start" {
+            frame["ttft_ms"] = json!(milliseconds(requested.elapsed()));
+            frame["thinking_display"] = json!("updates");
+        }
+        frame["api_message_id"] = received.reply.message()["id"].clone();
+        session.output.frame(&frame);
+    }
+
+    fn show_thinking_tokens(&self, estimated_tokens: u64) {
+        let session = &self.turn.session;
+        session.output.frame(&json!({
+            "type": "system",
+            "subtype": "thinking_tokens",
+            "estimated_tokens": estimated_tokens,
+            "estimated_tokens_delta": estimated_tokens,
+            "uuid": Uuid::new_v4(),
+            "session_id": session.id,
+        }));
+    }
+
+    /// The reply counts: its blocks are written with what is known at its end.
+    fn accept(mut self, received: Received, cut: Option<Cut>) -> StepEnd {
+        self.turn.stop_reason = received.reply.stop_reason().clone();
+        let visible = received.blocks.iter().any(|shown| is_visible(&shown.block));
+        if received.blocks.is_empty() {
+            self.turn.last_text.clear();
+        }
+        let called = received
+            .blocks
+            .iter()
+            .any(|shown| shown.block["type"] == "tool_use");
+        self.write(&received);
+        let cut_words = cut.filter(|_| !called);
+        if let Some(cut) = cut.filter(|_| called) {
+            let report = FailureReport::incomplete(cut.text());
+            super::result::show_synthetic_reply(&self.turn.session, &report);
+        }
+        StepEnd::Reply {
+            cut: cut_words,
+            visible,
+        }
+    }
+
+    fn keep_interrupted(&mut self, mut received: Received) {
+        if let Some(block) = received.reply.open_text() {
+            received.blocks.push(ShownBlock {
+                index: received.blocks.len() as u64,
+                uuid: Uuid::new_v4(),
+                timestamp: clock::timestamp(),
+                block,
+            });
+        }
+        self.write(&received);
+    }
+
+    fn write(&mut self, received: &Received) {
+        let session = Rc::clone(&self.turn.session);
+        if received.reply.has_started() {
+            let tokens = Tokens::read(received.reply.usage());
+            self.turn.tokens.add(tokens);
+            self.turn.bill.add(&self.model, tokens);
+            session.ledger.borrow_mut().bill.add(&self.model, tokens);
+        }
+        let request_reference = Uuid::new_v4();
+        for shown in &received.blocks {
+            let mut message = received.reply.message().clone();
+            message["content"] = json!([shown.block]);
+            message["stop_reason"] = received.reply.stop_reason().clone();
+            message["stop_sequence"] = received.reply.stop_sequence().clone();
+            message["usage"] = Tokens::read(received.reply.usage()).usage();
+            message["stop_details"] = Value::Null;
+            let mut members = json!({"apiBlockIndex": shown.index});
+            if let Some(request_id) = &received.request_id {
+                members["requestId"] = json!(request_id);
+            }
+            members["requestRef"] = json!(request_reference);
+            members["requestedModel"] = json!(self.model.name);
+            let entry = assistant_entry(
+                &session.stamp,
+                message,
+                shown.uuid,
+                &shown.timestamp,
+                members,
+            );
+            session.transcript.chain(entry);
+        }
+    }
+}
+
+fn is_visible(block: &Value) -> bool {
+    match block["type"].as_str() {
+        Some("text") => block["text"]
+            .as_str()
+            .is_some_and(|text| !text.trim().is_empty()),
+        Some("thinking" | "redacted_thinking") => false,
+        _ => true,
+    }
+}
+
+/// The rule is whether a content block is complete (observed on CLI 2.1.316).
+fn end_of_stream(received: Received) -> AttemptEnd {
+    let reply = &received.reply;
+    match () {
+        () if reply.is_complete() => AttemptEnd::Complete(received),
+        () if !reply.has_started() => AttemptEnd::FallBack(ApiFailure::EmptyStream),
+        () if reply.closed_blocks() > 0 => AttemptEnd::Cut(received, Cut::Connection),
+        () if reply.has_open_block() => AttemptEnd::Retry {
+            failure: ApiFailure::ConnectionDropped,
+            announced: true,
+        },
+        () => AttemptEnd::FallBack(ApiFailure::EmptyStream),
+    }
+}
+
+fn stream_fault(received: Received, fault: &StreamFault) -> AttemptEnd {
+    match fault {
+        StreamFault::Garbage(_) => AttemptEnd::FallBack(ApiFailure::EmptyStream),
+        StreamFault::Stalled if received.reply.has_started() => {
+            AttemptEnd::FallBack(ApiFailure::TimedOut)
+        }
+        StreamFault::Stalled => AttemptEnd::Retry {
+            failure: ApiFailure::TimedOut,
+            announced: false,
+        },
+        StreamFault::Cut if received.reply.closed_blocks() > 0 => {
+            AttemptEnd::Cut(received, Cut::Connection)
+        }
+        StreamFault::Cut => AttemptEnd::Retry {
+            failure: ApiFailure::ConnectionDropped,
+            announced: true,
+        },
+    }
+}
+
+fn error_event(received: Received, kind: String, message: String) -> AttemptEnd {
+    if received.reply.closed_blocks() > 0 {
+        return AttemptEnd::Cut(received, Cut::Server);
+    }
+    let overloaded = kind == "overloaded_error";
+    let failure = ApiFailure::ErrorEvent { kind, message };
+    if overloaded && !received.reply.has_open_block() {
+        return AttemptEnd::Retry {
+            failure,
+            announced: false,
+        };
+    }
+    AttemptEnd::FallBack(failure)
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,329 @@
+//! Result frames, and the synthetic replies that go before some of them.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::call::Call;
+use super::run::Turn;
+use crate::clock;
+use crate::messages_api::FailureReport;
+use crate::session::Session;
+use crate::transcript::{PendingDeferral, assistant_entry};
+use crate::usage::{Bill, Tokens};
+
+/// How a turn is over.
+#[derive(Debug, Clone)]
+pub(crate) enum Finish {
+    Completed,
+    Deferred {
+        call: Call,
+        input: Value,
+    },
+    MaxTurns,
+    Aborted {
+        terminal_reason: &'static str,
+        stop_reason: Value,
+    },
+    Failed(FailureReport),
+}
+
+/// When the first things of a turn happened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    started: Instant,
+    request: Option<Instant>,
+    first_event: Option<Instant>,
+    first_frame: Option<Instant>,
+}
+
+impl Times {
+    pub(crate) fn starting(started: Instant) -> Self {
+        Self {
+            started,
+            request: None,
+            first_event: None,
+            first_frame: None,
+        }
+    }
+
+    pub(crate) fn note_request(&mut self) {
+        self.request.get_or_insert_with(Instant::now);
+    }
+
+    pub(crate) fn note_first_event(&mut self) {
+        self.first_event.get_or_insert_with(Instant::now);
+    }
+
+    pub(crate) fn note_first_frame(&mut self) {
+        self.first_frame.get_or_insert_with(Instant::now);
+    }
+
+    fn since_start(&self, moment: Option<Instant>) -> Option<u64> {
+        moment.map(|moment| milliseconds(moment - self.started))
+    }
+}
+
+/// The result of a turn, its members in the order of the real program's (observed on CLI 2.1.316).
+pub(crate) fn result_frame(turn: &mut Turn, finish: Finish) -> Value {
+    let session = std::rc::Rc::clone(&turn.session);
+    let stop_reason = match &finish {
+        Finish::Completed | Finish::MaxTurns => turn.stop_reason.clone(),
+        Finish::Deferred { .. } => json!("tool_deferred"),
+        Finish::Aborted { stop_reason, .. } => stop_reason.clone(),
+        Finish::Failed(report) if report.error == "refusal" => json!("refusal"),
+        Finish::Failed(_) => json!("stop_sequence"),
+    };
+    let terminal_reason = match &finish {
+        Finish::Completed => "completed",
+        Finish::Deferred { .. } => "tool_deferred",
+        Finish::MaxTurns => "max_turns",
+        Finish::Aborted {
+            terminal_reason, ..
+        } => terminal_reason,
+        Finish::Failed(report) => report.terminal_reason,
+    };
+    let is_error = !matches!(finish, Finish::Completed | Finish::Deferred { .. });
+    let mut frame = Map::new();
+    let api_time = session.ledger.borrow().api_time;
+    frame.insert("duration_api_ms".into(), json!(milliseconds(api_time)));
+    frame.insert("stop_reason".into(), stop_reason.clone());
+    add_accounts(&mut frame, &session, turn.tokens, &turn.denials);
+    frame.insert("terminal_reason".into(), json!(terminal_reason));
+    add_statistics(&mut frame, turn.safety_stops);
+    frame.insert("is_error".into(), json!(is_error));
+    frame.insert("num_turns".into(), json!(turn.turns));
+    add_outcome(&mut frame, turn, &finish, &stop_reason);
+    let with_times = matches!(finish, Finish::Completed);
+    if with_times {
+        frame.insert(
+            "ttft_ms".into(),
+            json!(turn.times.since_start(turn.times.first_event)),
+        );
+    }
+    if let Finish::Deferred { call, input } = &finish {
+        let deferred = json!({"id": call.id, "name": call.name, "input": input});
+        frame.insert("deferred_tool_use".into(), deferred);
+    }
+    frame.insert("type".into(), json!("result"));
+    let duration = milliseconds(turn.times.started.elapsed());
+    frame.insert("duration_ms".into(), json!(duration));
+    frame.insert("uuid".into(), json!(Uuid::new_v4()));
+    if with_times {
+        let times = &turn.times;
+        let moments = [
+            ("ttft_stream_ms", times.first_event),
+            ("time_to_request_ms", times.request),
+            ("first_content_frame_ms", times.first_frame),
+        ];
+        for (name, moment) in moments {
+            frame.insert(name.into(), json!(times.since_start(moment)));
+        }
+    }
+    close(&session, frame, &turn.bill, is_error)
+}
+
+fn add_outcome(frame: &mut Map<String, Value>, turn: &Turn, finish: &Finish, stop: &Value) {
+    match finish {
+        Finish::Completed => {
+            frame.insert("subtype".into(), json!("success"));
+            frame.insert("api_error_status".into(), Value::Null);
+            frame.insert("result".into(), json!(turn.last_text));
+        }
+        Finish::Deferred { .. } => {
+            frame.insert("subtype".into(), json!("success"));
+            frame.insert("result".into(), json!(""));
+        }
+        Finish::Failed(report) => {
+            frame.insert("subtype".into(), json!("success"));
+            frame.insert("api_error_status".into(), report.status.clone());
+            frame.insert("result".into(), json!(report.text));
+        }
+        Finish::MaxTurns => {
+            let limit = turn.session.arguments.max_turns.unwrap_or_default();
+            let error = format!("Reached maximum number of turns ({limit})");
+            frame.insert("subtype".into(), json!("error_max_turns"));
+            frame.insert("errors".into(), json!([error]));
+        }
+        Finish::Aborted { .. } => {
+            let stop = stop.as_str().unwrap_or("null");
+            let error = format!(
+                "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason={stop}"
+            );
+            frame.insert("subtype".into(), json!("error_during_execution"));
+            frame.insert("errors".into(), json!([error]));
+        }
+    }
+}
+
+/// A resumed call that stays deferred: its hook deferred it again, or it cannot run here. The count
+/// of turns is that of the loaded entries (observed on CLI 2.1.316).
+pub(crate) fn unavailable_result(
+    session: &Session,
+    deferral: &PendingDeferral,
+    started: Instant,
+    unavailable: bool,
+) -> Value {
+    let reason = if unavailable {
+        "tool_deferred_unavailable"
+    } else {
+        "tool_deferred"
+    };
+    let loaded = session.transcript.read(<[Value]>::len);
+    let mut frame = Map::new();
+    frame.insert("is_error".into(), json!(unavailable));
+    frame.insert("duration_api_ms".into(), json!(0));
+    frame.insert("num_turns".into(), json!(loaded));
+    frame.insert("stop_reason".into(), json!(reason));
+    add_accounts(&mut frame, session, Tokens::default(), &[]);
+    if unavailable {
+        frame.insert("terminal_reason".into(), json!(reason));
+    }
+    add_statistics(&mut frame, 0);
+    frame.insert("subtype".into(), json!("success"));
+    frame.insert("result".into(), json!(""));
+    let deferred = json!({
+        "id": deferral.tool_use_id,
+        "name": deferral.tool,
+        "input": deferral.input,
+    });
+    frame.insert("deferred_tool_use".into(), deferred);
+    frame.insert("type".into(), json!("result"));
+    frame.insert("duration_ms".into(), json!(milliseconds(started.elapsed())));
+    frame.insert("uuid".into(), json!(Uuid::new_v4()));
+    close(session, frame, &Bill::default(), unavailable)
+}
+
+/// A session that cannot begin: one result, and the same words on stderr.
+pub(crate) fn fail_session(session_id: &str, error: &str) -> Value {
+    json!({
+        "type": "result",
+        "subtype": "error_during_execution",
+        "duration_ms": 0,
+        "duration_api_ms": 0,
+        "is_error": true,
+        "num_turns": 0,
+        "stop_reason": null,
+        "session_id": session_id,
+        "total_cost_usd": 0,
+        "usage": Tokens::default().usage(),
+        "modelUsage": {},
+        "permission_denials": [],
+        "uuid": Uuid::new_v4(),
+        "errors": [error],
+        "result_index": 0,
+    })
+}
+
+fn add_accounts(
+    frame: &mut Map<String, Value>,
+    session: &Session,
+    tokens: Tokens,
+    denials: &[Value],
+) {
+    let ledger = session.ledger.borrow();
+    let cost = ledger.bill.total_cost();
+    let cost = if cost == 0.0 { json!(0) } else { json!(cost) };
+    frame.insert("session_id".into(), json!(session.id));
+    frame.insert("total_cost_usd".into(), cost);
+    frame.insert("usage".into(), tokens.usage());
+    frame.insert("modelUsage".into(), ledger.bill.model_usage());
+    frame.insert("permission_denials".into(), json!(denials));
+}
+
+fn add_statistics(frame: &mut Map<String, Value>, safety_stops: u64) {
+    frame.insert("fast_mode_state".into(), json!("off"));
+    frame.insert(
+        "fast_mode_disabled_reason".into(),
+        json!("sdk_opt_in_required"),
+    );
+    let subagents = json!({
+        "spawned": 0,
+        "requested": {"background": 0, "foreground": 0, "unset": 0},
+        "started_in_background": 0,
+        "max_depth": 0,
+        "spawned_by_subagents": 0,
+        "completed": 0,
+        "failed": 0,
+        "killed": {"parent": 0, "user": 0, "system": 0},
+        "refused": {"depth_limit": 0, "concurrency_limit": 0, "budget": 0},
+        "by_type": {},
+    });
+    frame.insert("subagent_stats".into(), subagents);
+    frame.insert("safety_stops".into(), json!(safety_stops));
+}
+
+fn close(session: &Session, mut frame: Map<String, Value>, bill: &Bill, is_error: bool) -> Value {
+    let mut ledger = session.ledger.borrow_mut();
+    let queued = session.prompts.len();
+    frame.insert("queued_turn_count".into(), json!(queued));
+    frame.insert("result_index".into(), json!(ledger.results));
+    frame.insert("model_usage_since_last_result".into(), bill.model_usage());
+    ledger.results += 1;
+    ledger.last_result_was_error = is_error;
+    Value::Object(frame)
+}
+
+/// Shows and writes a reply that no model gave.
+pub(crate) fn show_synthetic_reply(session: &Session, report: &FailureReport) {
+    let uuid = Uuid::new_v4();
+    let timestamp = clock::timestamp();
+    let message = synthetic_message(&report.text);
+    let mut frame = json!({
+        "type": "assistant",
+        "message": message,
+        "parent_tool_use_id": null,
+        "session_id": session.id,
+        "uuid": uuid,
+        "timestamp": timestamp,
+        "error": report.error,
+    });
+    let mut members = json!({"error": report.error, "isApiErrorMessage": true});
+    if let Some(request_id) = &report.request_id {
+        frame["request_id"] = json!(request_id);
+        members["requestId"] = json!(request_id);
+    }
+    frame["is_api_error_message"] = json!(true);
+    if report.status.is_u64() {
+        frame["api_error_status"] = report.status.clone();
+        members["apiErrorStatus"] = report.status.clone();
+    }
+    session.output.frame(&frame);
+    let entry = assistant_entry(&session.stamp, message, uuid, &timestamp, members);
+    session.transcript.chain(entry);
+}
+
+fn synthetic_message(text: &str) -> Value {
+    json!({
+        "diagnostics": null,
+        "id": Uuid::new_v4(),
+        "container": null,
+        "model": "<synthetic>",
+        "role": "assistant",
+        "stop_details": null,
+        "stop_reason": "stop_sequence",
+        "stop_sequence": "",
+        "type": "message",
+        "usage": {
+            "output_tokens_details": null,
+            "input_tokens": 0,
+            "output_tokens": 0,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
+            "service_tier": null,
+            "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
+            "inference_geo": null,
+            "iterations": null,
+            "speed": null,
+            "fallback_credit": null,
+        },
+        "content": [{"type": "text", "text": text}],
+        "context_management": null,
+    })
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

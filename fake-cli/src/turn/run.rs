@@ -1,0 +1,488 @@
+//! The loop of a turn: ask the model, run what it wants, ask again.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::call::{Call, Ending, Settled};
+use super::context;
+use super::events;
+use super::model_call::{Cut, StepEnd, call_model};
+use super::queue::CallQueue;
+use super::result::{self, Finish, Times};
+use super::settle::{self, Report};
+use crate::frames;
+use crate::messages_api::FailureReport;
+use crate::permissions::texts;
+use crate::session::{Prompt, Session};
+use crate::transcript::user_entry;
+use crate::usage::{Bill, Tokens};
+
+/// A turn on its way.
+pub(crate) struct Turn {
+    pub(crate) session: Rc<Session>,
+    /// The prompt that tool calls and hooks of this turn belong to.
+    pub(crate) prompt_id: Uuid,
+    pub(crate) interrupt: CancellationToken,
+    pub(crate) calls: CallQueue,
+    pub(crate) denials: Vec<Value>,
+    pub(crate) deferred: Option<(Call, Value)>,
+    pub(crate) turns: u64,
+    pub(crate) tokens: Tokens,
+    pub(crate) bill: Bill,
+    pub(crate) times: Times,
+    pub(crate) last_text: String,
+    pub(crate) stop_reason: Value,
+    pub(crate) safety_stops: u64,
+    ended_by_host: bool,
+    results_of_step: usize,
+    /// What was settled before the reply had ended; a reply's own entries come first.
+    held: Option<Vec<Record>>,
+    injections: Injections,
+    steps: u64,
+}
+
+enum Record {
+    Result(Report),
+    Deferral(Value),
+}
+
+/// How often the program has put words of its own into the turn.
+#[derive(Debug, Default)]
+struct Injections {
+    empty: u64,
+    malformed: u64,
+    too_long: u64,
+    refused: u64,
+    cut: u64,
+}
+
+/// Runs one turn over prompts that wait together.
+pub(crate) async fn run_prompts(session: &Rc<Session>, prompts: Vec<Prompt>) {
+    let mut turn = Turn::new(session);
+    session.enter_state("running");
+    session.mcp.settled().await;
+    let content = merge(prompts);
+    let prompt_text = text_of(&content);
+    let empty = content.as_array().is_some_and(Vec::is_empty);
+    context::repair_dangling_calls(session);
+    context::queue_operation(session, "dequeue", None);
+    let answers = events::ask(
+        session,
+        Some(turn.prompt_id),
+        "UserPromptSubmit",
+        None,
+        json!({"prompt": prompt_text}),
+        None,
+    )
+    .await;
+    let turn_index = {
+        let mut ledger = session.ledger.borrow_mut();
+        ledger.prompts += 1;
+        ledger.touched = true;
+        ledger.last_prompt = Some(prompt_text);
+        ledger.prompts
+    };
+    if !empty {
+        context::write_prompt(session, turn.prompt_id, &content, turn_index);
+    }
+    context::announce(session);
+    for context in answers
+        .into_iter()
+        .filter_map(|answer| answer.additional_context)
+    {
+        context::additional_context(session, "UserPromptSubmit", &context);
+    }
+    session.output.frame(&frames::system_init(session));
+    let finish = turn.run().await;
+    turn.end(finish).await;
+    session.enter_state("idle");
+}
+
+impl Turn {
+    pub(crate) fn new(session: &Rc<Session>) -> Self {
+        Self {
+            session: Rc::clone(session),
+            prompt_id: Uuid::new_v4(),
+            interrupt: session.interrupts.begin_turn(),
+            calls: CallQueue::new(session),
+            denials: Vec::new(),
+            deferred: None,
+            turns: 1,
+            tokens: Tokens::default(),
+            bill: Bill::default(),
+            times: Times::starting(Instant::now()),
+            last_text: String::new(),
+            stop_reason: Value::Null,
+            safety_stops: 0,
+            ended_by_host: false,
+            results_of_step: 0,
+            held: None,
+            injections: Injections::default(),
+            steps: 0,
+        }
+    }
+
+    /// Runs until the turn is over.
+    pub(crate) async fn run(&mut self) -> Finish {
+        loop {
+            if self.interrupt.is_cancelled() {
+                return self.interrupted_while_streaming();
+            }
+            self.results_of_step = 0;
+            self.steps += 1;
+            self.held = Some(Vec::new());
+            let end = call_model(self).await;
+            self.release_held();
+            match end {
+                StepEnd::Failed(report) => {
+                    self.stop_calls();
+                    return self.fail(&report);
+                }
+                StepEnd::Interrupted if self.calls.is_empty() && self.results_of_step == 0 => {
+                    return self.interrupted_while_streaming();
+                }
+                StepEnd::Interrupted => return self.interrupted_in_tools(),
+                StepEnd::Reply { cut, visible } => {
+                    if let Some(finish) = self.after_reply(cut, visible).await {
+                        return finish;
+                    }
+                }
+            }
+        }
+    }
+
+    /// What follows a reply; `None` when the model is asked again.
+    async fn after_reply(&mut self, cut: Option<Cut>, visible: bool) -> Option<Finish> {
+        while !self.calls.is_empty() {
+            tokio::select! {
+                biased;
+                () = self.interrupt.cancelled() => return Some(self.interrupted_in_tools()),
+                settled = self.calls.next_settled() => self.settle(&settled),
+            }
+        }
+        context::snapshot_prompt(&self.session);
+        if self.ended_by_host {
+            return Some(self.aborted_tools());
+        }
+        if let Some((call, input)) = self.deferred.take() {
+            return Some(Finish::Deferred { call, input });
+        }
+        if self.results_of_step > 0 {
+            self.batch_hooks().await;
+            if self
+                .session
+                .arguments
+                .max_turns
+                .is_some_and(|max| self.steps >= max)
+            {
+                return Some(Finish::MaxTurns);
+            }
+            context::absorb_queued_prompts(&self.session);
+            context::remind_of_tokens(&self.session);
+            context::note_progress(&self.session);
+            return None;
+        }
+        self.after_words(cut, visible)
+    }
+
+    /// What follows a reply without tool calls, by its stop reason (observed on CLI 2.1.316).
+    fn after_words(&mut self, cut: Option<Cut>, visible: bool) -> Option<Finish> {
+        if let Some(cut) = cut {
+            self.injections.cut += 1;
+            if self.injections.cut > 3 {
+                return Some(self.fail(&FailureReport::incomplete(cut.text())));
+            }
+            self.inject(texts::CUT_OFF);
+            return None;
+        }
+        match self.stop_reason.as_str() {
+            Some("tool_use") => {
+                self.injections.malformed += 1;
+                if self.injections.malformed > 2 {
+                    return Some(self.fail(&FailureReport::malformed_tool_use()));
+                }
+                self.inject(texts::MALFORMED_CALL);
+                None
+            }
+            Some("max_tokens" | "model_context_window_exceeded") => {
+                self.injections.too_long += 1;
+                if self.injections.too_long > 3 {
+                    let limit = self.session.model.borrow().max_output_tokens();
+                    return Some(self.fail(&FailureReport::too_long(limit)));
+                }
+                self.inject(texts::OUTPUT_LIMIT);
+                None
+            }
+            Some("refusal") => self.after_refusal(),
+            _ if !visible && self.injections.empty == 0 => {
+                self.injections.empty += 1;
+                self.inject(texts::NO_VISIBLE_OUTPUT);
+                None
+            }
+            _ => Some(Finish::Completed),
+        }
+    }
+
+    fn after_refusal(&mut self) -> Option<Finish> {
+        self.injections.refused += 1;
+        self.safety_stops += 1;
+        if self.injections.refused > 1 {
+            self.session.output.frame(&json!({
+                "type": "system",
+                "subtype": "model_refusal_no_fallback",
+                "uuid": Uuid::new_v4(),
+                "session_id": self.session.id,
+            }));
+            return Some(self.fail(&FailureReport::refused()));
+        }
+        let notice = "The model's safeguards stopped the response above · continuing once with \
+                      that noted";
+        self.session
+            .output
+            .frame(&frames::informational(&self.session, notice));
+        self.inject(texts::REFUSED);
+        None
+    }
+
+    /// Puts words into the conversation that no user wrote.
+    fn inject(&mut self, text: &str) {
+        self.turns += 1;
+        let uuid = Uuid::new_v4();
+        self.session.output.frame(&json!({
+            "type": "user",
+            "message": {"role": "user", "content": [{"type": "text", "text": text}]},
+            "parent_tool_use_id": null,
+            "session_id": self.session.id,
+            "uuid": uuid,
+            "timestamp": crate::clock::timestamp(),
+            "isSynthetic": true,
+        }));
+        let members = json!({});
+        let mut entry = user_entry(
+            &self.session.stamp,
+            Some(self.prompt_id),
+            &json!(text),
+            uuid,
+            true,
+            members,
+        );
+        entry["turnCompanion"] = json!(true);
+        self.session.transcript.chain(entry);
+    }
+
+    /// A tool use of the reply is complete: it may start before the reply ends.
+    pub(crate) fn accept_call(&mut self, block: &Value, assistant_uuid: Uuid) {
+        self.calls.push(Call {
+            id: block["id"].as_str().unwrap_or_default().to_owned(),
+            name: block["name"].as_str().unwrap_or_default().to_owned(),
+            input: block["input"].clone(),
+            assistant_uuid: assistant_uuid.to_string(),
+            prompt_id: Some(self.prompt_id),
+        });
+    }
+
+    /// Shows and records how a call ended.
+    pub(crate) fn settle(&mut self, settled: &Settled) {
+        let session = Rc::clone(&self.session);
+        self.note_denial(settled);
+        if let Ending::Deferred { input } = &settled.ending {
+            self.deferred = Some((settled.call.clone(), input.clone()));
+            let entry = settle::deferral_entry(&session, &settled.call, input);
+            self.record(Record::Deferral(entry));
+        } else if let Some(report) = settle::show(&session, settled, false) {
+            self.turns += 1;
+            self.results_of_step += 1;
+            self.record(Record::Result(report));
+        }
+    }
+
+    /// As [`Self::settle`], for the call of an earlier process: it counts neither as a turn nor as a
+    /// result of a reply.
+    pub(crate) fn settle_resumed(&mut self, settled: &Settled) {
+        let session = Rc::clone(&self.session);
+        self.note_denial(settled);
+        context::queue_operation(&session, "enqueue", Some(texts::CONTINUE));
+        context::queue_operation(&session, "dequeue", None);
+        if let Some(report) = settle::show(&session, settled, true) {
+            report.write(&session);
+        }
+    }
+
+    pub(crate) fn was_ended_by_host(&self) -> bool {
+        self.ended_by_host
+    }
+
+    fn note_denial(&mut self, settled: &Settled) {
+        if let Ending::Denied(denial) = &settled.ending {
+            if denial.kind != crate::permissions::DenialKind::HookTimeout {
+                self.denials.push(json!({
+                    "tool_name": settled.call.name,
+                    "tool_use_id": settled.call.id,
+                    "tool_input": settled.call.input,
+                }));
+            }
+            self.ended_by_host |= settled.ending.ends_turn();
+        }
+    }
+
+    fn record(&mut self, record: Record) {
+        match &mut self.held {
+            Some(held) => held.push(record),
+            None => record.write(&self.session),
+        }
+    }
+
+    fn release_held(&mut self) {
+        for record in self.held.take().into_iter().flatten() {
+            record.write(&self.session);
+        }
+    }
+
+    async fn batch_hooks(&self) {
+        let batch = json!({"tool_calls": []});
+        let event = "PostToolBatch";
+        events::ask(
+            &self.session,
+            Some(self.prompt_id),
+            event,
+            None,
+            batch,
+            None,
+        )
+        .await;
+    }
+
+    fn stop_calls(&mut self) {
+        for settled in self.calls.interrupt() {
+            self.settle(&settled);
+        }
+        self.session.interrupts.confirm_stop();
+    }
+
+    fn interrupted_in_tools(&mut self) -> Finish {
+        self.stop_calls();
+        self.release_held();
+        context::snapshot_prompt(&self.session);
+        self.aborted_tools()
+    }
+
+    fn aborted_tools(&mut self) -> Finish {
+        self.say_interrupted(texts::INTERRUPTED_FOR_TOOL_USE);
+        Finish::Aborted {
+            terminal_reason: "aborted_tools",
+            stop_reason: self.stop_reason.clone(),
+        }
+    }
+
+    fn interrupted_while_streaming(&mut self) -> Finish {
+        self.session.interrupts.confirm_stop();
+        self.say_interrupted(texts::INTERRUPTED);
+        Finish::Aborted {
+            terminal_reason: "aborted_streaming",
+            stop_reason: Value::Null,
+        }
+    }
+
+    fn say_interrupted(&mut self, text: &str) {
+        self.turns += 1;
+        let uuid = Uuid::new_v4();
+        let content = json!([{"type": "text", "text": text}]);
+        self.session.output.frame(&json!({
+            "type": "user",
+            "message": {"role": "user", "content": content},
+            "parent_tool_use_id": null,
+            "session_id": self.session.id,
+            "uuid": uuid,
+            "timestamp": crate::clock::timestamp(),
+        }));
+        let stamp = &self.session.stamp;
+        let entry = user_entry(
+            stamp,
+            Some(self.prompt_id),
+            &content,
+            uuid,
+            false,
+            json!({}),
+        );
+        self.session.transcript.chain(entry);
+    }
+
+    /// The turn is lost: the user is told by a synthetic reply.
+    fn fail(&mut self, report: &FailureReport) -> Finish {
+        result::show_synthetic_reply(&self.session, report);
+        Finish::Failed(report.clone())
+    }
+
+    /// Closes the turn with its result.
+    pub(crate) async fn end(mut self, finish: Finish) {
+        if matches!(finish, Finish::Completed) {
+            let members = json!({
+                "stop_hook_active": false,
+                "last_assistant_message": self.last_text,
+                "background_tasks": [],
+                "session_crons": [],
+            });
+            events::ask(
+                &self.session,
+                Some(self.prompt_id),
+                "Stop",
+                None,
+                members,
+                None,
+            )
+            .await;
+        }
+        context::note_progress(&self.session);
+        context::note_mode(&self.session);
+        self.session.transcript.flush();
+        let frame = result::result_frame(&mut self, finish);
+        self.session.output.frame(&frame);
+        self.session.interrupts.end_turn();
+    }
+}
+
+impl Record {
+    fn write(self, session: &Session) {
+        match self {
+            Self::Result(report) => report.write(session),
+            Self::Deferral(entry) => session.transcript.chain(entry),
+        }
+    }
+}
+
+/// Prompts that wait together become one message (observed on CLI 2.1.316).
+fn merge(prompts: Vec<Prompt>) -> Value {
+    let all_text = prompts.iter().all(|prompt| prompt.content.is_string());
+    if all_text {
+        let texts: Vec<&str> = prompts
+            .iter()
+            .filter_map(|prompt| prompt.content.as_str())
+            .collect();
+        return json!(texts.join("\n"));
+    }
+    let blocks = prompts.into_iter().flat_map(|prompt| match prompt.content {
+        Value::String(text) => vec![json!({"type": "text", "text": text})],
+        Value::Array(blocks) => blocks,
+        _ => Vec::new(),
+    });
+    Value::Array(blocks.collect())
+}
+
+/// The words of a message.
+pub(crate) fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts: Vec<&str> = blocks
+                .iter()
+                .filter_map(|block| block["text"].as_str())
+                .collect();
+            texts.join("\n")
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,336 @@
+//! Writing down how a call ended: the user frame, the transcript entry, the attachments.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::call::{Call, Ending, Settled};
+use crate::clock;
+use crate::frames;
+use crate::permissions::{Denial, DenialKind, texts};
+use crate::session::Session;
+use crate::transcript::{attachment_entry, user_entry};
+
+/// A settled call, ready to be shown and written.
+pub(crate) struct Report {
+    pub(crate) entry: Value,
+    assistant_uuid: String,
+    notes: Vec<Value>,
+}
+
+/// Shows a settled call to the host and returns what belongs in the transcript; `None` for a deferred
+/// call, which has no result.
+pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Option<Report> {
+    let call = &settled.call;
+    let shape = Shape::of(call, &settled.ending)?;
+    if let Some(denied) = &shape.own_denial {
+        session
+            .output
+            .frame(&permission_denied(session, call, denied));
+    }
+    if resumed && settled.hooks.answered > 0 && shape.ran {
+        show_hook_success(session, call);
+    }
+    let uuid = Uuid::new_v4();
+    let mut frame = json!({
+        "type": "user",
+        "message": {"role": "user", "content": [shape.block]},
+        "parent_tool_use_id": null,
+        "session_id": session.id,
+        "uuid": uuid,
+        "timestamp": clock::timestamp(),
+        "tool_use_result": shape.structured,
+    });
+    if let Some(meta) = &shape.meta {
+        frame["tool_result_meta"] = json!([meta]);
+    }
+    session.output.frame(&frame);
+    let entry = user_entry(
+        &session.stamp,
+        call.prompt_id,
+        &json!([shape.block]),
+        uuid,
+        false,
+        shape.entry_members(call),
+    );
+    Some(Report {
+        entry,
+        assistant_uuid: call.assistant_uuid.clone(),
+        notes: notes(session, settled),
+    })
+}
+
+impl Report {
+    /// Writes the entry: a result's parent is the call, not what came between.
+    pub(crate) fn write(self, session: &Session) {
+        let parent = Some(self.assistant_uuid.as_str());
+        session.transcript.chain_to(parent, self.entry);
+        for note in self.notes {
+            session.transcript.chain(note);
+        }
+    }
+}
+
+/// What hooks said beside their decision; the model is reminded of it after the result.
+fn notes(session: &Session, settled: &Settled) -> Vec<Value> {
+    let call = &settled.call;
+    let contexts = settled
+        .hooks
+        .additional_contexts
+        .iter()
+        .map(|(event, text)| {
+            let attachment = json!({
+                "type": "hook_additional_context",
+                "content": [text],
+                "hookName": format!("{event}:{}", call.name),
+                "toolUseID": call.id,
+                "hookEvent": event,
+            });
+            (
+                attachment,
+                format!("{event}:{} hook additional context: {text}", call.name),
+            )
+        });
+    let blocking = settled.hooks.blocking.iter().map(|(event, text)| {
+        let attachment = json!({
+            "type": "hook_blocking_error",
+            "hookName": format!("{event}:{}", call.name),
+            "toolUseID": call.id,
+            "hookEvent": event,
+            "blockingError": {"blockingError": text, "command": "callback"},
+        });
+        (
+            attachment,
+            format!("{event}:{} hook blocking error: {text}", call.name),
+        )
+    });
+    contexts
+        .chain(blocking)
+        .map(|(attachment, told)| {
+            attachment_entry(&session.stamp, attachment, Some(("system", &told)))
+        })
+        .collect()
+}
+
+/// In a resumed call, a hook's success is shown as an attachment that is not written.
+pub(crate) fn show_hook_success(session: &Session, call: &Call) {
+    let attachment = json!({
+        "type": "hook_success",
+        "hookName": "PreToolUse:Callback",
+        "toolUseID": call.id,
+        "hookEvent": "PreToolUse",
+        "content": "",
+        "command": "callback",
+    });
+    let uuid = json!(Uuid::new_v4());
+    session
+        .output
+        .frame(&frames::attachment(session, &attachment, &uuid));
+}
+
+/// The entry that makes a deferral survive the process.
+pub(crate) fn deferral_entry(session: &Session, call: &Call, input: &Value) -> Value {
+    let attachment = json!({
+        "type": "hook_deferred_tool",
+        "toolUseID": call.id,
+        "toolName": call.name,
+        "toolInput": input,
+        "hookName": "settings",
+        "hookEvent": "PreToolUse",
+        "permissionMode": session.mode.get().as_str(),
+    });
+    attachment_entry(&session.stamp, attachment, None)
+}
+
+fn permission_denied(session: &Session, call: &Call, denied: &OwnDenial) -> Value {
+    let mut frame = json!({
+        "type": "system",
+        "subtype": "permission_denied",
+        "tool_name": call.name,
+        "tool_use_id": call.id,
+    });
+    if let Some(reason) = denied.reason_type {
+        frame["decision_reason_type"] = json!(reason);
+    }
+    frame["message"] = json!(denied.text);
+    frame["uuid"] = json!(Uuid::new_v4());
+    frame["session_id"] = json!(session.id);
+    frame
+}
+
+/// A denial by the program itself, which has a frame of its own.
+struct OwnDenial {
+    text: String,
+    reason_type: Option<&'static str>,
+}
+
+/// The members of a result that depend on how the call ended (observed on CLI 2.1.316).
+struct Shape {
+    block: Value,
+    structured: Value,
+    meta: Option<Value>,
+    own_denial: Option<OwnDenial>,
+    ran: bool,
+}
+
+impl Shape {
+    fn of(call: &Call, ending: &Ending) -> Option<Self> {
+        Some(match ending {
+            Ending::Deferred { .. } => return None,
+            Ending::Succeeded {
+                content,
+                structured,
+                states_success,
+                permission,
+            } => Self::success(call, content, structured, *states_success, permission),
+            Ending::Failed { text, permission } => Self {
+                meta: Some(json!({"id": call.id, "permission_decision": permission})),
+                ran: true,
+                ..Self::error(call, text)
+            },
+            Ending::Refused { text } => Self::refused(call, text),
+            Ending::Denied(denial) => Self::denied(call, denial),
+            Ending::Interrupted { while_running } => {
+                let correction = if *while_running {
+                    texts::STOPPED_WHILE_RUNNING
+                } else {
+                    ""
+                };
+                Self {
+                    structured: json!("User rejected tool use"),
+                    meta: Some(json!({"id": call.id, "non_execution_kind": "user-rejected"})),
+                    ..Self::error(call, &format!("{}{correction}", texts::REJECTED))
+                }
+            }
+        })
+    }
+
+    fn success(
+        call: &Call,
+        content: &Value,
+        structured: &Value,
+        states_success: bool,
+        permission: &Value,
+    ) -> Self {
+        let mut block = json!({
+            "tool_use_id": call.id,
+            "type": "tool_result",
+            "content": content,
+        });
+        if states_success {
+            block["is_error"] = json!(false);
+        }
+        Self {
+            block,
+            structured: structured.clone(),
+            meta: Some(json!({"id": call.id, "permission_decision": permission})),
+            own_denial: None,
+            ran: true,
+        }
+    }
+
+    fn error(call: &Call, text: &str) -> Self {
+        Self {
+            block: json!({
+                "type": "tool_result",
+                "content": text,
+                "is_error": true,
+                "tool_use_id": call.id,
+            }),
+            structured: json!(format!("Error: {text}")),
+            meta: None,
+            own_denial: None,
+            ran: false,
+        }
+    }
+
+    /// The structured result of a refused input has no tags around it.
+    fn refused(call: &Call, text: &str) -> Self {
+        let bare = text
+            .trim_start_matches("<tool_use_error>")
+            .trim_end_matches("</tool_use_error>");
+        let structured = if bare.starts_with("Error: ") {
+            bare.to_owned()
+        } else {
+            format!("Error: {bare}")
+        };
+        Self {
+            structured: json!(structured),
+            ..Self::error(call, text)
+        }
+    }
+
+    fn denied(call: &Call, denial: &Denial) -> Self {
+        let (kind, decision) = match denial.kind {
+            DenialKind::Hook => (
+                "permission-rule",
+                Some(json!({"decision": "reject", "source": "hook", "reason_type": "hook"})),
+            ),
+            DenialKind::Mode => (
+                "permission-rule",
+                Some(json!({"decision": "reject", "source": "config", "reason_type": "mode"})),
+            ),
+            DenialKind::Rule => (
+                "permission-rule",
+                Some(json!({"decision": "reject", "source": "config", "reason_type": "rule"})),
+            ),
+            DenialKind::NobodyToAsk => (
+                "user-rejected",
+                Some(json!({"decision": "reject", "source": "config"})),
+            ),
+            DenialKind::Host => (
+                "permission-rule",
+                Some(json!({"decision": "reject", "source": "user_reject"})),
+            ),
+            DenialKind::HostError => (
+                "permission-rule",
+                Some(json!({"decision": "reject", "source": "config", "reason_type": "other"})),
+            ),
+            DenialKind::HookTimeout | DenialKind::NotNow | DenialKind::HostInterrupt => {
+                ("user-rejected", None)
+            }
+        };
+        let mut meta = json!({"id": call.id, "non_execution_kind": kind});
+        if let Some(decision) = decision {
+            meta["permission_decision"] = decision;
+        }
+        let own_denial = match denial.kind {
+            DenialKind::Mode => Some(Some("mode")),
+            DenialKind::Rule => Some(Some("rule")),
+            DenialKind::NobodyToAsk => Some(None),
+            _ => None,
+        };
+        let structured = match denial.kind {
+            DenialKind::HostInterrupt => json!("User rejected tool use"),
+            _ => json!(format!("Error: {}", denial.text)),
+        };
+        Self {
+            meta: Some(meta),
+            structured,
+            own_denial: own_denial.map(|reason_type| OwnDenial {
+                text: denial.text.clone(),
+                reason_type,
+            }),
+            ..Self::error(call, &denial.text)
+        }
+    }
+
+    fn entry_members(&self, call: &Call) -> Value {
+        let mut members = json!({"toolUseResult": self.structured});
+        let meta = self.meta.as_ref();
+        if let Some(kind) = meta.and_then(|meta| meta.get("non_execution_kind")) {
+            members["toolDenialKind"] = kind.clone();
+        }
+        members["sourceToolAssistantUUID"] = json!(call.assistant_uuid);
+        if let Some(decision) = meta.and_then(|meta| meta.get("permission_decision")) {
+            let mut saved = json!({
+                "decision": decision["decision"],
+                "source": decision["source"],
+            });
+            if let Some(reason) = decision.get("reason_type") {
+                saved["reasonType"] = reason.clone();
+            }
+            members["permissionDecision"] = saved;
+        }
+        members
+    }
+}
