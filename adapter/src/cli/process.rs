@@ -1,0 +1,218 @@
+//! One CLI process: frames in, frames out, and an end that leaves nothing behind.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+
+use crate::cli::frame::Frame;
+use crate::cli::spawner;
+
+/// How many of the last lines of stderr are kept for an error.
+const STDERR_LINES: usize = 40;
+
+/// How long the CLI may take to end after its standard input was closed.
+const EXIT_GRACE: Duration = Duration::from_secs(5);
+
+/// Talking to the CLI failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProcessError {
+    #[error("start the CLI at {path}: {source}; check the path that the agent was given", path = path.display())]
+    Spawn {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("write to the CLI: {0}")]
+    Write(std::io::Error),
+    #[error("read from the CLI: {0}")]
+    Read(std::io::Error),
+}
+
+/// How a CLI process is started.
+#[derive(Clone, Debug)]
+pub(crate) struct Launch {
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) working_directory: PathBuf,
+}
+
+/// A running CLI. Dropping it kills its process group.
+#[derive(Debug)]
+pub(crate) struct CliProcess {
+    child: Child,
+    group: Option<Pid>,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    line: Vec<u8>,
+    stderr: StderrTail,
+}
+
+impl CliProcess {
+    pub(crate) async fn start(launch: &Launch) -> Result<Self, ProcessError> {
+        let mut command = Command::new(&launch.program);
+        command
+            .args(&launch.arguments)
+            .env_clear()
+            .envs(&launch.environment)
+            .current_dir(&launch.working_directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = spawner::spawn(command)
+            .await
+            .map_err(|source| spawn_error(&launch.program, source))?;
+        let missing = || spawn_error(&launch.program, std::io::Error::other("a pipe is missing"));
+        let stdout = child.stdout.take().ok_or_else(missing)?;
+        let stderr = child.stderr.take().ok_or_else(missing)?;
+        Ok(Self {
+            group: child
+                .id()
+                .and_then(|id| i32::try_from(id).ok())
+                .and_then(Pid::from_raw),
+            stdin: child.stdin.take(),
+            stdout: BufReader::new(stdout),
+            line: Vec::new(),
+            stderr: StderrTail::follow(stderr),
+            child,
+        })
+    }
+
+    /// The next frame, or `None` at the end of the CLI's output.
+    ///
+    /// May be dropped while it waits: a line read in part is kept. Lines that are no frame are
+    /// skipped, because programs started by the CLI may write there too.
+    pub(crate) async fn next_frame(&mut self) -> Result<Option<Frame>, ProcessError> {
+        loop {
+            let read = self
+                .stdout
+                .read_until(b'\n', &mut self.line)
+                .await
+                .map_err(ProcessError::Read)?;
+            if read == 0 && self.line.is_empty() {
+                return Ok(None);
+            }
+            let line = std::mem::take(&mut self.line);
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            match serde_json::from_slice(&line) {
+                Ok(frame) => return Ok(Some(frame)),
+                Err(error) => {
+                    tracing::warn!(%error, bytes = line.len(), "skipped a line of the CLI that is no frame");
+                }
+            }
+        }
+    }
+
+    /// Writes one frame.
+    pub(crate) async fn write(&mut self, frame: &Value) -> Result<(), ProcessError> {
+        let Some(stdin) = self.stdin.as_mut() else {
+            return Ok(());
+        };
+        let mut line = frame.to_string();
+        line.push('\n');
+        stdin
+            .write_all(line.as_bytes())
+            .await
+            .map_err(ProcessError::Write)?;
+        stdin.flush().await.map_err(ProcessError::Write)
+    }
+
+    /// Tells the CLI that nothing more will come.
+    pub(crate) fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Waits for the CLI's end, or makes one when it lingers; `None` when it had to be killed.
+    pub(crate) async fn finish(&mut self) -> Option<ExitStatus> {
+        self.close_stdin();
+        let status = match tokio::time::timeout(EXIT_GRACE, self.child.wait()).await {
+            Ok(status) => status.ok(),
+            Err(_) => None,
+        };
+        self.kill_group();
+        let _ = self.child.wait().await;
+        status
+    }
+
+    /// Ends the CLI at once and waits until it is gone.
+    pub(crate) async fn kill(&mut self) {
+        self.close_stdin();
+        self.kill_group();
+        let _ = self.child.wait().await;
+    }
+
+    /// The last lines that the CLI wrote to its standard error.
+    pub(crate) async fn stderr_tail(&mut self) -> String {
+        self.stderr.collect().await
+    }
+
+    fn kill_group(&mut self) {
+        if let Some(group) = self.group.take() {
+            // The group may be gone already, which is what is wanted.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for CliProcess {
+    fn drop(&mut self) {
+        self.kill_group();
+    }
+}
+
+fn spawn_error(path: &Path, source: std::io::Error) -> ProcessError {
+    ProcessError::Spawn {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[derive(Debug)]
+struct StderrTail {
+    lines: Arc<Mutex<VecDeque<String>>>,
+    reader: JoinHandle<()>,
+}
+
+impl StderrTail {
+    fn follow(stderr: impl AsyncRead + Send + Unpin + 'static) -> Self {
+        let lines = Arc::new(Mutex::new(VecDeque::new()));
+        let kept = Arc::clone(&lines);
+        let reader = tokio::spawn(async move {
+            let mut stderr = BufReader::new(stderr);
+            let mut line = Vec::new();
+            while let Ok(1..) = stderr.read_until(b'\n', &mut line).await {
+                let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+                line.clear();
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.push_back(text);
+                if kept.len() > STDERR_LINES {
+                    kept.pop_front();
+                }
+            }
+        });
+        Self { lines, reader }
+    }
+
+    async fn collect(&mut self) -> String {
+        // A descendant that outlives the CLI may keep the pipe open.
+        let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.reader).await;
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        lines.join("\n")
+    }
+}
+
+impl Drop for StderrTail {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}

@@ -1,0 +1,105 @@
+//! The client's side of a session.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+
+use crate::engine::contract::{Command, Engine, EngineError, SessionChange};
+use crate::engine::embedded::engine::EmbeddedEngine;
+use crate::session::event::Resolution;
+use crate::session::snapshot::Snapshot;
+
+/// Starts sessions, talks to them and sees them, wherever their workers are. Cheap to clone.
+#[derive(Clone)]
+pub struct SessionClient {
+    engine: Arc<dyn Engine>,
+}
+
+impl std::fmt::Debug for SessionClient {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("SessionClient")
+            .finish_non_exhaustive()
+    }
+}
+
+impl SessionClient {
+    /// A client of the sessions of an engine.
+    #[must_use]
+    pub fn new(engine: &EmbeddedEngine) -> Self {
+        Self {
+            engine: Arc::new(engine.clone()),
+        }
+    }
+
+    /// Starts a session, and its first turn when there is a message.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::SessionExists`] when the id is taken, [`EngineError::BlankMessage`] when the
+    /// message says nothing.
+    pub async fn start(
+        &self,
+        session_id: &str,
+        message: Option<String>,
+    ) -> Result<(), EngineError> {
+        self.engine.start_session(session_id, message).await
+    }
+
+    /// Sends a user's message; while a turn runs it waits for the next one. Whether it was
+    /// accepted: a blank message is not.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::UnknownSession`] when there is no such session.
+    pub async fn send(&self, session_id: &str, text: String) -> Result<bool, EngineError> {
+        self.engine.submit(session_id, Command::Send { text }).await
+    }
+
+    /// Answers an interrupt. Whether the answer was accepted: only the first one to an interrupt
+    /// that waits is.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::UnknownSession`] when there is no such session.
+    pub async fn resolve(
+        &self,
+        session_id: &str,
+        interrupt_id: &str,
+        resolution: Resolution,
+    ) -> Result<bool, EngineError> {
+        let command = Command::Resolve {
+            interrupt_id: interrupt_id.to_owned(),
+            resolution,
+        };
+        self.engine.submit(session_id, command).await
+    }
+
+    /// Cancels the turn that runs or waits. Whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::UnknownSession`] when there is no such session.
+    pub async fn cancel(&self, session_id: &str) -> Result<bool, EngineError> {
+        self.engine.submit(session_id, Command::Cancel).await
+    }
+
+    /// The session as it is now.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::UnknownSession`] when there is no such session.
+    pub async fn snapshot(&self, session_id: &str) -> Result<Snapshot, EngineError> {
+        self.engine.snapshot(session_id).await
+    }
+
+    /// Changes of all sessions from now on, whoever makes them. Several changes of one session
+    /// may be told as one.
+    ///
+    /// # Errors
+    ///
+    /// An error of the operating system when the state directory cannot be watched.
+    pub fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError> {
+        self.engine.changes()
+    }
+}

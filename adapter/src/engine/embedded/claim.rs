@@ -1,0 +1,300 @@
+//! Hand-out, hand-back and commit of attempts, each in one transaction guarded by an epoch.
+
+use std::path::Path;
+
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use crate::engine::contract::{EngineError, LiveEvent, PlannedAttempt, Work};
+use crate::engine::embedded::liveness::{bury, is_dead};
+use crate::engine::embedded::rows::{SessionRow, SessionRows};
+use crate::segment::conversation::SegmentStart;
+use crate::session::event::{Circumstances, Event, SessionEvent};
+use crate::session::state::{SessionState, Turn};
+use crate::session::step::Step;
+
+/// How long a worker may give no sign before it counts as stopped, in milliseconds.
+pub(crate) const LEASE: u64 = 20_000;
+
+/// An attempt that a worker has.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    pub(crate) epoch: u64,
+    pub(crate) attempt: PlannedAttempt,
+}
+
+/// Gives the worker the next due attempt, if there is one.
+pub(crate) fn claim(
+    transaction: &Transaction<'_>,
+    worker: &str,
+    circumstances: &Circumstances,
+) -> Result<Option<(Claim, Vec<LiveEvent>)>, EngineError> {
+    let due: Option<String> = transaction
+        .prepare_cached(
+            "SELECT session_id FROM session WHERE due_at <= ?1 AND owner IS NULL
+             ORDER BY due_at LIMIT 1",
+        )?
+        .query_row([circumstances.now], |row| row.get(0))
+        .optional()?;
+    let Some(session_id) = due else {
+        return Ok(None);
+    };
+    let rows = SessionRows::new(transaction, &session_id);
+    let mut row = rows.load()?;
+    let Ok(effects) = row.state.apply(Event::AttemptStarted, circumstances) else {
+        return Err(EngineError::Corrupt {
+            session_id,
+            reason: "an attempt is due that cannot start".to_owned(),
+        });
+    };
+    row.owner = Some(worker.to_owned());
+    row.epoch += 1;
+    let attempt = plan(&rows, &session_id, &row.state)?;
+    let events = rows.write(effects)?;
+    rows.save(&row)?;
+    let events = place(&session_id, Some(&row.state), events);
+    let epoch = row.epoch;
+    Ok(Some((Claim { epoch, attempt }, events)))
+}
+
+/// When the next attempt that nobody has may start.
+pub(crate) fn next_due(transaction: &Transaction<'_>) -> Result<Option<u64>, EngineError> {
+    Ok(transaction
+        .prepare_cached(
+            "SELECT min(due_at) FROM session WHERE due_at IS NOT NULL AND owner IS NULL",
+        )?
+        .query_row([], |row| row.get(0))?)
+}
+
+/// Applies an event of the worker that has the attempt.
+pub(crate) fn apply_claimed(
+    transaction: &Transaction<'_>,
+    claim: &Claim,
+    event: Event,
+    circumstances: &Circumstances,
+) -> Result<Vec<LiveEvent>, EngineError> {
+    let session_id = &claim.attempt.session_id;
+    let rows = SessionRows::new(transaction, session_id);
+    let mut row = rows.load()?;
+    if row.epoch != claim.epoch {
+        return Err(EngineError::LeaseLost(session_id.clone()));
+    }
+    let keeps_attempt = event == Event::HandlerEntered;
+    let before = row.state.clone();
+    let effects = row
+        .state
+        .apply(event, circumstances)
+        .map_err(|_| EngineError::LeaseLost(session_id.clone()))?;
+    if !keeps_attempt {
+        row.owner = None;
+    }
+    let events = rows.write(effects)?;
+    rows.save(&row)?;
+    Ok(place(session_id, Some(&before), events))
+}
+
+/// Whether the worker still has the attempt.
+pub(crate) fn is_held(transaction: &Transaction<'_>, claim: &Claim) -> Result<bool, EngineError> {
+    let rows = SessionRows::new(transaction, &claim.attempt.session_id);
+    Ok(rows.find()?.is_some_and(|row| row.epoch == claim.epoch))
+}
+
+/// Ends the attempts of workers that died or stopped; returns whether there were any.
+pub(crate) fn take_over(
+    transaction: &Transaction<'_>,
+    state_directory: &Path,
+    own_name: &str,
+    circumstances: &Circumstances,
+) -> Result<(bool, Vec<LiveEvent>), EngineError> {
+    let mut events = Vec::new();
+    let mut found = false;
+    for owner in owners(transaction)? {
+        let died = is_dead(state_directory, &owner);
+        if owner == own_name || !(died || is_silent(transaction, &owner, circumstances.now)?) {
+            continue;
+        }
+        for session_id in sessions_of(transaction, &owner)? {
+            found = true;
+            events.extend(end_lost_attempt(transaction, &session_id, circumstances)?);
+        }
+        transaction
+            .prepare_cached("DELETE FROM worker WHERE worker = ?1")?
+            .execute([&owner])?;
+        if died {
+            bury(state_directory, &owner);
+        }
+    }
+    Ok((found, events))
+}
+
+fn end_lost_attempt(
+    transaction: &Transaction<'_>,
+    session_id: &str,
+    circumstances: &Circumstances,
+) -> Result<Vec<LiveEvent>, EngineError> {
+    let rows = SessionRows::new(transaction, session_id);
+    let mut row = rows.load()?;
+    row.owner = None;
+    row.epoch += 1;
+    let before = row.state.clone();
+    let effects = row
+        .state
+        .apply(Event::AttemptInterrupted, circumstances)
+        .unwrap_or_default();
+    let events = rows.write(effects)?;
+    rows.save(&row)?;
+    Ok(place(session_id, Some(&before), events))
+}
+
+fn owners(transaction: &Transaction<'_>) -> Result<Vec<String>, EngineError> {
+    let mut statement =
+        transaction.prepare_cached("SELECT DISTINCT owner FROM session WHERE owner IS NOT NULL")?;
+    let owners = statement.query_map([], |row| row.get(0))?;
+    Ok(owners.collect::<rusqlite::Result<_>>()?)
+}
+
+fn sessions_of(transaction: &Transaction<'_>, owner: &str) -> Result<Vec<String>, EngineError> {
+    let mut statement =
+        transaction.prepare_cached("SELECT session_id FROM session WHERE owner = ?1")?;
+    let sessions = statement.query_map([owner], |row| row.get(0))?;
+    Ok(sessions.collect::<rusqlite::Result<_>>()?)
+}
+
+fn is_silent(transaction: &Transaction<'_>, worker: &str, now: u64) -> Result<bool, EngineError> {
+    let seen: Option<u64> = transaction
+        .prepare_cached("SELECT seen_at FROM worker WHERE worker = ?1")?
+        .query_row([worker], |row| row.get(0))
+        .optional()?;
+    Ok(seen.is_none_or(|seen| seen.saturating_add(LEASE) < now))
+}
+
+/// Puts the worker's sign of life on record.
+pub(crate) fn sign_of_life(
+    transaction: &Transaction<'_>,
+    worker: &str,
+    now: u64,
+) -> Result<(), EngineError> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO worker (worker, seen_at) VALUES (?1, ?2)
+             ON CONFLICT (worker) DO UPDATE SET seen_at = ?2",
+        )?
+        .execute((worker, now))?;
+    Ok(())
+}
+
+/// Removes the worker from the record.
+pub(crate) fn sign_off(transaction: &Transaction<'_>, worker: &str) -> Result<(), EngineError> {
+    transaction
+        .prepare_cached("DELETE FROM worker WHERE worker = ?1")?
+        .execute([worker])?;
+    Ok(())
+}
+
+fn plan(
+    rows: &SessionRows<'_>,
+    session_id: &str,
+    state: &SessionState,
+) -> Result<PlannedAttempt, EngineError> {
+    let corrupt = |reason: &str| EngineError::Corrupt {
+        session_id: session_id.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let turn = state
+        .turn
+        .as_ref()
+        .ok_or_else(|| corrupt("an attempt started outside a turn"))?;
+    let work = match &turn.current.step {
+        Step::RunModel => Work::RunModel {
+            start: segment_start(rows, turn)?
+                .ok_or_else(|| corrupt("a suspended call has no record"))?,
+            recorded: turn
+                .records
+                .iter()
+                .map(|record| record.call.tool_use_id.clone())
+                .collect(),
+        },
+        Step::Call(call) => Work::Call {
+            call: call.clone(),
+            idempotency_key: turn.idempotency_key(state.key),
+        },
+        Step::ResumeTurn => Work::ResumeTurn,
+        Step::AwaitToolApproval(_) => return Err(corrupt("an approval has no attempt")),
+    };
+    Ok(PlannedAttempt {
+        session_id: session_id.to_owned(),
+        turn_id: turn.id.clone(),
+        step_execution_id: turn.current.id.clone(),
+        attempt: turn.current.attempt.number(),
+        step_type: turn.current.step.step_type(),
+        work,
+    })
+}
+
+fn segment_start(rows: &SessionRows<'_>, turn: &Turn) -> Result<Option<SegmentStart>, EngineError> {
+    let transcript = rows.transcript()?;
+    let Some(suspension) = &turn.suspension else {
+        return Ok(Some(SegmentStart::Prompt {
+            texts: rows.unseen_prompts()?,
+            transcript,
+        }));
+    };
+    let suspended = rows.suspended_entries()?;
+    let turn_entries = suspended.len();
+    let mut transcript = transcript.unwrap_or_default();
+    transcript
+        .claude_session_id
+        .clone_from(&suspension.claude_session_id);
+    transcript.entries.extend(suspended);
+    Ok(turn.record_to_deliver().map(|record| SegmentStart::Resume {
+        transcript,
+        turn_entries,
+        record: record.clone(),
+    }))
+}
+
+/// Says of live events which attempt they belong to.
+pub(crate) fn place(
+    session_id: &str,
+    state: Option<&SessionState>,
+    events: Vec<SessionEvent>,
+) -> Vec<LiveEvent> {
+    let turn = state.and_then(|state| state.turn.as_ref());
+    events
+        .into_iter()
+        .map(|event| LiveEvent {
+            session_id: session_id.to_owned(),
+            turn_id: turn.map(|turn| turn.id.clone()).unwrap_or_default(),
+            step_execution_id: turn.map(|turn| turn.current.id.clone()).unwrap_or_default(),
+            attempt: turn.map_or(0, |turn| turn.current.attempt.number()),
+            event,
+        })
+        .collect()
+}
+
+/// A new or changed session row with its events placed.
+pub(crate) fn apply_command(
+    rows: &SessionRows<'_>,
+    session_id: &str,
+    row: &mut SessionRow,
+    event: Event,
+    circumstances: &Circumstances,
+) -> Result<Option<Vec<LiveEvent>>, EngineError> {
+    let revokes = event == Event::TurnCancelled;
+    let before = row.state.clone();
+    let Ok(effects) = row.state.apply(event, circumstances) else {
+        return Ok(None);
+    };
+    if revokes {
+        row.owner = None;
+        row.epoch += 1;
+    }
+    let placed = if before.turn.is_some() {
+        &before
+    } else {
+        &row.state
+    };
+    let placed = placed.clone();
+    let events = rows.write(effects)?;
+    rows.save(row)?;
+    Ok(Some(place(session_id, Some(&placed), events)))
+}

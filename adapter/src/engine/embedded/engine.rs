@@ -1,0 +1,311 @@
+//! The engine: one database, shared by the processes of one machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::broadcast;
+use uuid::Uuid;
+
+use crate::engine::contract::{Command, Engine, EngineError, SessionChange, WorkerContext};
+use crate::engine::embedded::bell::{Bell, Listener};
+use crate::engine::embedded::claim::apply_command;
+use crate::engine::embedded::rows::{SessionRow, SessionRows};
+use crate::engine::embedded::{database, liveness, worker};
+use crate::session::event::{Circumstances, Event};
+use crate::session::snapshot::{InterruptKind, PendingInterrupt, Snapshot, SnapshotToolCall};
+use crate::session::state::SessionState;
+use crate::session::step::RetryPolicy;
+
+/// How long a listener waits for the bell before it looks on its own: a process can die between
+/// its commit and the bell.
+pub(crate) const LOOK_AROUND: Duration = Duration::from_secs(2);
+
+/// How many changes a slow receiver may lag behind.
+const CHANGE_BACKLOG: usize = 1024;
+
+/// Runs sessions on one SQLite file in a state directory. Cheap to clone.
+///
+/// Any number of processes on one machine may open the same directory, as clients and as workers.
+#[derive(Clone, Debug)]
+pub struct EmbeddedEngine {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) directory: PathBuf,
+    connection: Mutex<Connection>,
+    bell: Bell,
+    changes: OnceLock<broadcast::Sender<SessionChange>>,
+}
+
+impl EmbeddedEngine {
+    /// Opens a state directory, making it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::StateDirectory`] when the directory cannot be written or the file in it
+    /// belongs to another program or to a newer version of this one.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, EngineError> {
+        let directory = directory.as_ref();
+        let refused = |error: std::io::Error| EngineError::StateDirectory {
+            path: directory.to_owned(),
+            reason: error.to_string(),
+        };
+        fs::create_dir_all(liveness::workers_directory(directory)).map_err(refused)?;
+        let connection = database::open(directory)?;
+        let bell = Bell::open(directory).map_err(refused)?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                directory: directory.to_owned(),
+                connection: Mutex::new(connection),
+                bell,
+                changes: OnceLock::new(),
+            }),
+        })
+    }
+}
+
+impl Shared {
+    /// Runs one write transaction away from the runtime's threads, then rings the bell.
+    pub(crate) async fn write<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, EngineError> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        self.transact(TransactionBehavior::Immediate, work).await
+    }
+
+    /// Runs one read transaction away from the runtime's threads.
+    pub(crate) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, EngineError> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        self.transact(TransactionBehavior::Deferred, work).await
+    }
+
+    async fn transact<T: Send + 'static>(
+        self: &Arc<Self>,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, EngineError> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let shared = Arc::clone(self);
+        let done = tokio::task::spawn_blocking(move || {
+            let mut connection = shared
+                .connection
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let transaction = connection.transaction_with_behavior(behavior)?;
+            let done = work(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        });
+        done.await.map_err(std::io::Error::other)?
+    }
+
+    pub(crate) fn ring(&self) {
+        self.bell.ring();
+    }
+
+    pub(crate) fn listener(&self) -> std::io::Result<Listener> {
+        Listener::open(
+            &self.directory,
+            &liveness::workers_directory(&self.directory),
+        )
+    }
+}
+
+/// Milliseconds of the Unix epoch.
+pub(crate) fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| {
+            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        })
+}
+
+/// What the rules need for a client's command: it starts no retry.
+fn command_circumstances() -> Circumstances {
+    Circumstances {
+        now: now(),
+        retry: RetryPolicy::default(),
+        sabotage: None,
+    }
+}
+
+#[async_trait]
+impl Engine for EmbeddedEngine {
+    async fn start_session(
+        &self,
+        session_id: &str,
+        message: Option<String>,
+    ) -> Result<(), EngineError> {
+        let session_id = session_id.to_owned();
+        self.shared
+            .write(move |transaction| {
+                let rows = SessionRows::new(transaction, &session_id);
+                if rows.find()?.is_some() {
+                    return Err(EngineError::SessionExists(session_id.clone()));
+                }
+                let mut row = SessionRow {
+                    state: SessionState::new(Uuid::new_v4()),
+                    revision: 0,
+                    owner: None,
+                    epoch: 0,
+                };
+                let Some(text) = message else {
+                    return rows.save(&row);
+                };
+                apply_command(
+                    &rows,
+                    &session_id,
+                    &mut row,
+                    Event::MessageSent { text },
+                    &command_circumstances(),
+                )?
+                .map(|_| ())
+                .ok_or_else(|| EngineError::BlankMessage(session_id.clone()))
+            })
+            .await?;
+        self.shared.ring();
+        Ok(())
+    }
+
+    async fn submit(&self, session_id: &str, command: Command) -> Result<bool, EngineError> {
+        let session_id = session_id.to_owned();
+        let event = match command {
+            Command::Send { text } => Event::MessageSent { text },
+            Command::Resolve {
+                interrupt_id,
+                resolution,
+            } => Event::InterruptResolved {
+                interrupt_id,
+                resolution,
+            },
+            Command::Cancel => Event::TurnCancelled,
+        };
+        let accepted = self
+            .shared
+            .write(move |transaction| {
+                let rows = SessionRows::new(transaction, &session_id);
+                let mut row = rows.load()?;
+                let applied = apply_command(
+                    &rows,
+                    &session_id,
+                    &mut row,
+                    event,
+                    &command_circumstances(),
+                )?;
+                Ok(applied.is_some())
+            })
+            .await?;
+        self.shared.ring();
+        Ok(accepted)
+    }
+
+    async fn snapshot(&self, session_id: &str) -> Result<Snapshot, EngineError> {
+        let session_id = session_id.to_owned();
+        self.shared
+            .read(move |transaction| snapshot(transaction, &session_id))
+            .await
+    }
+
+    fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError> {
+        if let Some(changes) = self.shared.changes.get() {
+            return Ok(changes.subscribe());
+        }
+        let listener = self.shared.listener()?;
+        let (sender, receiver) = broadcast::channel(CHANGE_BACKLOG);
+        match self.shared.changes.set(sender.clone()) {
+            Ok(()) => {
+                tokio::spawn(follow(Arc::downgrade(&self.shared), listener, sender));
+                Ok(receiver)
+            }
+            Err(_) => self.changes(),
+        }
+    }
+
+    async fn work(&self, context: WorkerContext) -> Result<(), EngineError> {
+        worker::work(&self.shared, context).await
+    }
+}
+
+/// Tells of every change from now on, until the engine is gone.
+async fn follow(
+    shared: std::sync::Weak<Shared>,
+    listener: Listener,
+    sender: broadcast::Sender<SessionChange>,
+) {
+    let mut seen: Option<u64> = None;
+    while let Some(shared) = shared.upgrade() {
+        let since = seen;
+        match shared
+            .read(move |transaction| changes_since(transaction, since))
+            .await
+        {
+            Ok((newest, changes)) => {
+                seen = Some(newest);
+                for change in changes {
+                    // Nobody may be listening just now.
+                    let _ = sender.send(change);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "changes could not be read"),
+        }
+        drop(shared);
+        // Either way it is time to look.
+        let _ = tokio::time::timeout(LOOK_AROUND, listener.heard()).await;
+    }
+}
+
+fn changes_since(
+    transaction: &Transaction<'_>,
+    since: Option<u64>,
+) -> Result<(u64, Vec<SessionChange>), EngineError> {
+    let newest: u64 = transaction.query_row("SELECT change FROM counter", [], |row| row.get(0))?;
+    let since = since.unwrap_or(newest);
+    let mut statement = transaction.prepare_cached(
+        "SELECT session_id, revision FROM session WHERE change > ?1 ORDER BY change",
+    )?;
+    let changes = statement.query_map([since], |row| {
+        Ok(SessionChange {
+            session_id: row.get(0)?,
+            revision: row.get(1)?,
+        })
+    })?;
+    Ok((newest, changes.collect::<rusqlite::Result<_>>()?))
+}
+
+fn snapshot(transaction: &Transaction<'_>, session_id: &str) -> Result<Snapshot, EngineError> {
+    let rows = SessionRows::new(transaction, session_id);
+    let row = rows.load()?;
+    let turn = row.state.turn.as_ref();
+    let mut tool_calls = rows.archived_calls()?;
+    let current = turn.map(|turn| turn.records.clone()).unwrap_or_default();
+    tool_calls.extend(current.into_iter().map(SnapshotToolCall::from));
+    let pending = turn.and_then(|turn| turn.pending_approval());
+    Ok(Snapshot {
+        session_id: session_id.to_owned(),
+        revision: row.revision,
+        status: row.state.status(),
+        turn_id: turn.map(|turn| turn.id.clone()),
+        messages: rows.messages()?,
+        pending_interrupts: pending
+            .into_iter()
+            .map(|(interrupt_id, call)| PendingInterrupt {
+                interrupt_id: interrupt_id.to_owned(),
+                kind: InterruptKind::ToolApproval,
+                tool: call.tool.clone(),
+                arguments: call.arguments.clone(),
+                tool_call_id: call.tool_use_id.clone(),
+            })
+            .collect(),
+        tool_calls,
+        steps: rows.steps()?,
+        usage: row.state.usage,
+        last_turn_error: row.state.last_turn_error,
+    })
+}

@@ -1,0 +1,69 @@
+//! Which workers live: each holds a file lock that the kernel releases when the process dies.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use uuid::Uuid;
+
+/// The directory of the workers' lock files.
+pub(crate) fn workers_directory(state_directory: &Path) -> PathBuf {
+    state_directory.join("workers")
+}
+
+/// A living worker's proof of life.
+#[derive(Debug)]
+pub(crate) struct WorkerLock {
+    name: String,
+    path: PathBuf,
+    /// Holds the lock until it is closed.
+    _file: File,
+}
+
+impl WorkerLock {
+    /// Takes a new name and its lock.
+    pub(crate) fn take(state_directory: &Path) -> io::Result<Self> {
+        let name = Uuid::new_v4().to_string();
+        let path = lock_path(state_directory, &name);
+        let file = OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .open(&path)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self {
+            name,
+            path,
+            _file: file,
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for WorkerLock {
+    fn drop(&mut self) {
+        // A file that stays behind is only litter: its lock is free.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Whether the worker of this name has died.
+pub(crate) fn is_dead(state_directory: &Path, worker: &str) -> bool {
+    match File::open(lock_path(state_directory, worker)) {
+        Ok(file) => flock(&file, FlockOperation::NonBlockingLockShared).is_ok(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Removes what a dead worker left.
+pub(crate) fn bury(state_directory: &Path, worker: &str) {
+    // Another worker may have been faster.
+    let _ = fs::remove_file(lock_path(state_directory, worker));
+}
+
+fn lock_path(state_directory: &Path, worker: &str) -> PathBuf {
+    workers_directory(state_directory).join(format!("{worker}.lock"))
+}

@@ -1,0 +1,9 @@
+//! One SQLite file, any number of processes on one machine.
+
+mod bell;
+mod claim;
+mod database;
+pub(crate) mod engine;
+mod liveness;
+mod rows;
+mod worker;

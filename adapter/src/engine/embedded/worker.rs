@@ -1,0 +1,300 @@
+//! A worker: takes what is due, performs it, commits it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::broadcast;
+use tokio::task::{Id, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::contract::{
+    AttemptScope, EngineError, GatePoint, LiveEvent, PlannedAttempt, StepGate, Work, WorkerContext,
+};
+use crate::engine::embedded::claim::{self, Claim};
+use crate::engine::embedded::engine::{LOOK_AROUND, Shared, now};
+use crate::engine::embedded::liveness::WorkerLock;
+use crate::session::event::{AttemptResult, Circumstances, Event, SessionEvent};
+
+/// Works until told to stop and nothing is in flight any more.
+pub(crate) async fn work(shared: &Arc<Shared>, context: WorkerContext) -> Result<(), EngineError> {
+    let lock = WorkerLock::take(&shared.directory)?;
+    let listener = shared.listener()?;
+    let mut worker = EmbeddedWorker {
+        shared: Arc::clone(shared),
+        context: Arc::new(context),
+        name: lock.name().to_owned(),
+        in_flight: HashMap::new(),
+        tasks: JoinSet::new(),
+    };
+    let stop = worker.context.stop.clone();
+    while !stop.is_cancelled() {
+        worker.take_over().await?;
+        worker.claim_due().await?;
+        let rest = worker.rest().await?;
+        tokio::select! {
+            () = stop.cancelled() => {}
+            Some(ended) = worker.tasks.join_next_with_id() => worker.ended(ended),
+            heard = tokio::time::timeout(rest, listener.heard()) => {
+                heard.unwrap_or(Ok(()))?;
+                worker.drop_revoked().await?;
+            }
+        }
+    }
+    worker.finish().await?;
+    drop(lock);
+    shared.ring();
+    Ok(())
+}
+
+struct EmbeddedWorker {
+    shared: Arc<Shared>,
+    context: Arc<WorkerContext>,
+    name: String,
+    in_flight: HashMap<Id, InFlight>,
+    tasks: JoinSet<()>,
+}
+
+struct InFlight {
+    claim: Claim,
+    cancelled: CancellationToken,
+}
+
+impl EmbeddedWorker {
+    async fn take_over(&mut self) -> Result<(), EngineError> {
+        let name = self.name.clone();
+        let directory = self.shared.directory.clone();
+        let circumstances = circumstances(&self.context);
+        let (found, events) = self
+            .shared
+            .write(move |transaction| {
+                claim::sign_of_life(transaction, &name, circumstances.now)?;
+                claim::take_over(transaction, &directory, &name, &circumstances)
+            })
+            .await?;
+        if found {
+            self.shared.ring();
+        }
+        publish_all(&self.context.events, events);
+        Ok(())
+    }
+
+    async fn claim_due(&mut self) -> Result<(), EngineError> {
+        while self.tasks.len() < self.context.concurrency {
+            let name = self.name.clone();
+            let circumstances = circumstances(&self.context);
+            let claimed = self
+                .shared
+                .write(move |transaction| claim::claim(transaction, &name, &circumstances))
+                .await?;
+            let Some((claim, events)) = claimed else {
+                break;
+            };
+            self.shared.ring();
+            publish_all(&self.context.events, events);
+            self.spawn(claim);
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, claim: Claim) {
+        let cancelled = CancellationToken::new();
+        let attempt = Attempt {
+            shared: Arc::clone(&self.shared),
+            context: Arc::clone(&self.context),
+            claim: claim.clone(),
+            cancelled: cancelled.clone(),
+        };
+        let task = self.tasks.spawn(attempt.run());
+        self.in_flight
+            .insert(task.id(), InFlight { claim, cancelled });
+    }
+
+    fn ended(&mut self, ended: Result<(Id, ()), tokio::task::JoinError>) {
+        let id = match ended {
+            Ok((id, ())) => id,
+            Err(error) => {
+                tracing::error!(%error, "an attempt panicked; it ends with its lease");
+                error.id()
+            }
+        };
+        self.in_flight.remove(&id);
+    }
+
+    /// Cancels attempts that this worker has no longer.
+    async fn drop_revoked(&mut self) -> Result<(), EngineError> {
+        let claims: Vec<Claim> = self
+            .in_flight
+            .values()
+            .map(|in_flight| in_flight.claim.clone())
+            .collect();
+        if claims.is_empty() {
+            return Ok(());
+        }
+        let held: Vec<bool> = self
+            .shared
+            .read(move |transaction| {
+                claims
+                    .iter()
+                    .map(|claim| claim::is_held(transaction, claim))
+                    .collect()
+            })
+            .await?;
+        for (in_flight, held) in self.in_flight.values().zip(held) {
+            if !held {
+                in_flight.cancelled.cancel();
+            }
+        }
+        Ok(())
+    }
+
+    /// How long there is nothing to do.
+    async fn rest(&self) -> Result<Duration, EngineError> {
+        if self.tasks.len() >= self.context.concurrency {
+            return Ok(LOOK_AROUND);
+        }
+        let due = self.shared.read(claim::next_due).await?;
+        let rest = due.map(|due| Duration::from_millis(due.saturating_sub(now())));
+        Ok(rest.map_or(LOOK_AROUND, |rest| rest.min(LOOK_AROUND)))
+    }
+
+    /// Gives segments back unused and lets tool calls end.
+    async fn finish(&mut self) -> Result<(), EngineError> {
+        for in_flight in self.in_flight.values() {
+            if !matches!(in_flight.claim.attempt.work, Work::Call { .. }) {
+                in_flight.cancelled.cancel();
+            }
+        }
+        while let Some(ended) = self.tasks.join_next_with_id().await {
+            self.ended(ended);
+        }
+        let name = self.name.clone();
+        self.shared
+            .write(move |transaction| claim::sign_off(transaction, &name))
+            .await
+    }
+}
+
+/// One attempt on its way from hand-out to commit.
+struct Attempt {
+    shared: Arc<Shared>,
+    context: Arc<WorkerContext>,
+    claim: Claim,
+    cancelled: CancellationToken,
+}
+
+impl Attempt {
+    async fn run(self) {
+        let ended = self.run_to_end().await;
+        match ended {
+            Ok(()) => {}
+            Err(EngineError::LeaseLost(session_id)) => {
+                tracing::info!(session_id, "the result of an attempt came too late");
+            }
+            Err(error) => tracing::error!(%error, "an attempt could not be stored"),
+        }
+    }
+
+    async fn run_to_end(&self) -> Result<(), EngineError> {
+        self.reached(GatePoint::BeforePerform).await;
+        let result = self
+            .context
+            .performer
+            .perform(&self.claim.attempt, self)
+            .await;
+        let Some(result) = result else {
+            return self.apply(Event::AttemptReleased).await;
+        };
+        self.reached(GatePoint::Performed).await;
+        self.commit(result).await
+    }
+
+    async fn commit(&self, result: AttemptResult) -> Result<(), EngineError> {
+        self.reached(GatePoint::BeforeCommit).await;
+        self.apply(Event::AttemptEnded(result)).await?;
+        self.reached(GatePoint::Committed).await;
+        Ok(())
+    }
+
+    async fn apply(&self, event: Event) -> Result<(), EngineError> {
+        let claim = self.claim.clone();
+        let circumstances = circumstances(&self.context);
+        let events = self
+            .shared
+            .write(move |transaction| {
+                claim::apply_claimed(transaction, &claim, event, &circumstances)
+            })
+            .await?;
+        self.shared.ring();
+        publish_all(&self.context.events, events);
+        Ok(())
+    }
+
+    async fn reached(&self, at: GatePoint) {
+        let Some(observer) = &self.context.observer else {
+            return;
+        };
+        let PlannedAttempt {
+            session_id,
+            step_execution_id,
+            attempt,
+            step_type,
+            ..
+        } = &self.claim.attempt;
+        let gate = StepGate {
+            session_id: session_id.clone(),
+            step: *step_type,
+            step_execution_id: step_execution_id.clone(),
+            attempt: *attempt,
+            at,
+        };
+        // A revoked attempt waits for nobody.
+        tokio::select! {
+            () = observer.reached(gate) => {}
+            () = self.cancelled.cancelled() => {}
+        }
+    }
+}
+
+#[async_trait]
+impl AttemptScope for Attempt {
+    async fn enter_handler(&self) -> Result<(), EngineError> {
+        self.apply(Event::HandlerEntered).await
+    }
+
+    fn publish(&self) -> Arc<dyn Fn(SessionEvent) + Send + Sync> {
+        let events = self.context.events.clone();
+        let attempt = self.claim.attempt.clone();
+        Arc::new(move |event| {
+            let event = LiveEvent {
+                session_id: attempt.session_id.clone(),
+                turn_id: attempt.turn_id.clone(),
+                step_execution_id: attempt.step_execution_id.clone(),
+                attempt: attempt.attempt,
+                event,
+            };
+            // Nobody may be listening just now.
+            let _ = events.send(event);
+        })
+    }
+
+    fn cancelled(&self) -> &CancellationToken {
+        &self.cancelled
+    }
+}
+
+fn publish_all(sender: &broadcast::Sender<LiveEvent>, events: Vec<LiveEvent>) {
+    for event in events {
+        // Nobody may be listening just now.
+        let _ = sender.send(event);
+    }
+}
+
+fn circumstances(context: &WorkerContext) -> Circumstances {
+    Circumstances {
+        now: now(),
+        retry: context.performer.retry(),
+        sabotage: context.performer.sabotage(),
+    }
+}

@@ -1,0 +1,155 @@
+//! Performs the attempts of an agent's Steps.
+
+use async_trait::async_trait;
+
+use crate::agent::definition::ClaudeAgent;
+use crate::agent::options::OptionsContext;
+use crate::agent::policy::ToolKind;
+use crate::agent::sabotage::Sabotage;
+use crate::agent::tool::{DeferredToolExecution, Tool, within_execution};
+use crate::engine::contract::{AttemptScope, PlannedAttempt, StepPerformer, Work};
+use crate::segment::conversation::SegmentStart;
+use crate::segment::run::{SegmentError, SegmentRequest, run_segment};
+use crate::session::event::AttemptResult;
+use crate::session::record::{APPROVED_CLI_TOOL_OUTPUT, DeferredCall, ToolCallOutcome};
+use crate::session::step::RetryPolicy;
+
+/// Performs the Steps of one agent.
+pub(crate) struct AgentPerformer {
+    agent: ClaudeAgent,
+}
+
+impl AgentPerformer {
+    pub(crate) fn new(agent: ClaudeAgent) -> Self {
+        Self { agent }
+    }
+
+    async fn run_model(
+        &self,
+        attempt: &PlannedAttempt,
+        start: &SegmentStart,
+        recorded: &std::collections::BTreeSet<String>,
+        scope: &dyn AttemptScope,
+    ) -> Option<AttemptResult> {
+        let context = OptionsContext {
+            flow_id: attempt.session_id.clone(),
+            turn_id: attempt.turn_id.clone(),
+            attempt: attempt.attempt,
+        };
+        let options = tokio::select! {
+            options = self.agent.options(context) => match options {
+                Ok(options) => options,
+                Err(error) => return Some(failed(&error)),
+            },
+            () = scope.cancelled().cancelled() => return None,
+        };
+        let request = SegmentRequest {
+            agent: self.agent.clone(),
+            options,
+            start: start.clone(),
+            recorded: recorded.clone(),
+            publish: scope.publish(),
+            cancelled: scope.cancelled().clone(),
+        };
+        match run_segment(request).await {
+            Ok(end) => Some(AttemptResult::Segment(end)),
+            Err(SegmentError::Cancelled) => None,
+            Err(error) => Some(failed(&error)),
+        }
+    }
+
+    async fn call(
+        &self,
+        call: &DeferredCall,
+        execution: DeferredToolExecution,
+        scope: &dyn AttemptScope,
+    ) -> Option<AttemptResult> {
+        if call.kind == ToolKind::Cli {
+            return Some(ended(ToolCallOutcome::Succeeded, APPROVED_CLI_TOOL_OUTPUT));
+        }
+        let Some(tool) = self.agent.tool(&call.tool) else {
+            let text = format!("{} did not run: the agent has no such tool.", call.tool);
+            return Some(ended(ToolCallOutcome::Failed, text));
+        };
+        if let Some(error) = tool.validation_error(&call.arguments) {
+            let text = format!("Input validation error: {error}");
+            return Some(ended(ToolCallOutcome::Failed, text));
+        }
+        if let Err(error) = scope.enter_handler().await {
+            return Some(failed(&error));
+        }
+        tokio::select! {
+            result = self.run_handler(tool, call, execution) => Some(result),
+            () = scope.cancelled().cancelled() => None,
+        }
+    }
+
+    async fn run_handler(
+        &self,
+        tool: &Tool,
+        call: &DeferredCall,
+        execution: DeferredToolExecution,
+    ) -> AttemptResult {
+        let handled = within_execution(Some(execution), tool.handler.call(call.arguments.clone()));
+        match tokio::time::timeout(self.agent.tool_timeout(), handled).await {
+            Ok(Ok(output)) => {
+                let outcome = if output.is_error {
+                    ToolCallOutcome::Failed
+                } else {
+                    ToolCallOutcome::Succeeded
+                };
+                ended(outcome, output.recorded_text())
+            }
+            Ok(Err(error)) => failed(&error),
+            Err(elapsed) => failed(&elapsed),
+        }
+    }
+}
+
+fn failed(error: &dyn std::error::Error) -> AttemptResult {
+    AttemptResult::Failed {
+        error: format!("failed to {error}"),
+    }
+}
+
+fn ended(outcome: ToolCallOutcome, output: impl Into<String>) -> AttemptResult {
+    AttemptResult::ToolEnded {
+        outcome,
+        output: output.into(),
+    }
+}
+
+#[async_trait]
+impl StepPerformer for AgentPerformer {
+    async fn perform(
+        &self,
+        attempt: &PlannedAttempt,
+        scope: &dyn AttemptScope,
+    ) -> Option<AttemptResult> {
+        match &attempt.work {
+            Work::RunModel { start, recorded } => {
+                self.run_model(attempt, start, recorded, scope).await
+            }
+            Work::Call {
+                call,
+                idempotency_key,
+            } => {
+                let execution = DeferredToolExecution {
+                    idempotency_key: idempotency_key.clone(),
+                    attempt: attempt.attempt,
+                    tool_use_id: call.tool_use_id.clone(),
+                };
+                self.call(call, execution, scope).await
+            }
+            Work::ResumeTurn => Some(AttemptResult::Resumed),
+        }
+    }
+
+    fn retry(&self) -> RetryPolicy {
+        self.agent.retry()
+    }
+
+    fn sabotage(&self) -> Option<Sabotage> {
+        self.agent.sabotage()
+    }
+}

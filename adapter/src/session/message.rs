@@ -1,0 +1,212 @@
+//! Stored messages, and how a turn's transcript entries become messages.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Who speaks in a stored message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageRole {
+    /// The user, or a turn-failure note in the user's place.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool's result.
+    Tool,
+}
+
+impl MessageRole {
+    /// The name in snapshots.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// The part of a stored message that only this adapter and its sisters in other languages read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum FrameworkItem {
+    /// A prompt that no CLI session has seen yet, or has seen as the first entry after it.
+    UserPrompt { text: String },
+    /// The CLI's transcript entries, unchanged.
+    ClaudeTranscript {
+        session_id: String,
+        entries: Vec<Value>,
+    },
+}
+
+/// A message to be stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Message {
+    pub(crate) role: MessageRole,
+    pub(crate) text: String,
+    /// The API's id of an assistant message.
+    pub(crate) message_id: Option<String>,
+    pub(crate) framework_item: FrameworkItem,
+}
+
+impl Message {
+    /// A user's message, or a note that stands in its place.
+    pub(crate) fn user(text: String) -> Self {
+        Self {
+            role: MessageRole::User,
+            text: text.clone(),
+            message_id: None,
+            framework_item: FrameworkItem::UserPrompt { text },
+        }
+    }
+}
+
+/// Splits a turn's entries into messages: one for each API message and each tool result.
+///
+/// Every other entry rides along with the message after it (at the end: with the last one), so
+/// that the entries of all messages, in order, are the transcript.
+pub(crate) fn transcript_messages(claude_session_id: &str, entries: Vec<Value>) -> Vec<Message> {
+    let texts = assistant_texts(&entries);
+    let mut messages: Vec<Message> = Vec::new();
+    let mut riding: Vec<Value> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for entry in entries {
+        match Speech::of(&entry) {
+            Speech::Assistant(id) if seen.insert(id.clone()) => {
+                riding.push(entry);
+                messages.push(transcript_message(
+                    claude_session_id,
+                    MessageRole::Assistant,
+                    text_of(&texts, &id),
+                    Some(id),
+                    std::mem::take(&mut riding),
+                ));
+            }
+            Speech::Assistant(id) => match messages.last_mut() {
+                Some(last) if last.message_id.as_deref() == Some(&id) && riding.is_empty() => {
+                    push_entry(last, entry);
+                }
+                _ => riding.push(entry),
+            },
+            Speech::ToolResult(text) => {
+                riding.push(entry);
+                messages.push(transcript_message(
+                    claude_session_id,
+                    MessageRole::Tool,
+                    text,
+                    None,
+                    std::mem::take(&mut riding),
+                ));
+            }
+            Speech::None => riding.push(entry),
+        }
+    }
+    if let Some(last) = messages.last_mut() {
+        for entry in riding {
+            push_entry(last, entry);
+        }
+    }
+    messages
+}
+
+fn transcript_message(
+    claude_session_id: &str,
+    role: MessageRole,
+    text: String,
+    message_id: Option<String>,
+    entries: Vec<Value>,
+) -> Message {
+    Message {
+        role,
+        text,
+        message_id,
+        framework_item: FrameworkItem::ClaudeTranscript {
+            session_id: claude_session_id.to_owned(),
+            entries,
+        },
+    }
+}
+
+fn push_entry(message: &mut Message, entry: Value) {
+    if let FrameworkItem::ClaudeTranscript { entries, .. } = &mut message.framework_item {
+        entries.push(entry);
+    }
+}
+
+/// What a transcript entry says in the main conversation.
+enum Speech {
+    Assistant(String),
+    ToolResult(String),
+    None,
+}
+
+impl Speech {
+    fn of(entry: &Value) -> Self {
+        if entry["isSidechain"].as_bool() == Some(true) {
+            return Self::None;
+        }
+        let message = &entry["message"];
+        match entry["type"].as_str() {
+            Some("assistant") => message["id"]
+                .as_str()
+                .map_or(Self::None, |id| Self::Assistant(id.to_owned())),
+            Some("user") => tool_result_text(message).map_or(Self::None, Self::ToolResult),
+            _ => Self::None,
+        }
+    }
+}
+
+fn tool_result_text(message: &Value) -> Option<String> {
+    let block = message["content"]
+        .as_array()?
+        .iter()
+        .find(|block| block["type"] == "tool_result")?;
+    Some(match &block["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => joined_text(blocks),
+        _ => String::new(),
+    })
+}
+
+fn joined_text(blocks: &[Value]) -> String {
+    let texts: Vec<&str> = blocks
+        .iter()
+        .filter(|block| block["type"] == "text")
+        .filter_map(|block| block["text"].as_str())
+        .collect();
+    texts.join("\n")
+}
+
+/// The text of each API message: the CLI writes one entry per content block.
+fn assistant_texts(entries: &[Value]) -> Vec<(String, String)> {
+    let mut texts: Vec<(String, String)> = Vec::new();
+    for entry in entries {
+        let Speech::Assistant(id) = Speech::of(entry) else {
+            continue;
+        };
+        let Some(blocks) = entry["message"]["content"].as_array() else {
+            continue;
+        };
+        let text = joined_text(blocks);
+        match texts.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, known)) if !known.is_empty() && !text.is_empty() => {
+                known.push('\n');
+                known.push_str(&text);
+            }
+            Some((_, known)) => known.push_str(&text),
+            None => texts.push((id, text)),
+        }
+    }
+    texts
+}
+
+fn text_of(texts: &[(String, String)], id: &str) -> String {
+    texts
+        .iter()
+        .find(|(known, _)| known == id)
+        .map(|(_, text)| text.clone())
+        .unwrap_or_default()
+}

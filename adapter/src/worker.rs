@@ -1,0 +1,101 @@
+//! The worker's side of a session.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::definition::ClaudeAgent;
+use crate::engine::contract::{Engine as _, EngineError, LiveEvent, StepObserver, WorkerContext};
+use crate::engine::embedded::engine::EmbeddedEngine;
+use crate::engine::performer::AgentPerformer;
+
+/// How many attempts one worker performs at once unless told otherwise.
+const CONCURRENCY: usize = 8;
+
+/// How many live events a slow receiver may lag behind.
+const EVENT_BACKLOG: usize = 4096;
+
+/// Works on whatever the durable state says is due.
+///
+/// Dropping a worker without [`Worker::stop`] is like losing it: what it had in flight counts as
+/// interrupted once its process ends.
+#[derive(Debug)]
+pub struct Worker {
+    events: broadcast::Sender<LiveEvent>,
+    stop: CancellationToken,
+    working: JoinHandle<Result<(), EngineError>>,
+}
+
+/// Describes a worker piece by piece.
+#[must_use]
+pub struct WorkerBuilder {
+    engine: EmbeddedEngine,
+    agent: ClaudeAgent,
+    concurrency: usize,
+    observer: Option<Arc<dyn StepObserver>>,
+}
+
+impl WorkerBuilder {
+    /// Sets how many attempts are performed at once; 8 unless set.
+    pub fn concurrency(mut self, concurrency: usize) -> Self {
+        self.concurrency = concurrency.max(1);
+        self
+    }
+
+    /// Sets an observer that may hold attempts.
+    pub fn observer(mut self, observer: impl StepObserver) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Starts working, on the current runtime.
+    #[must_use]
+    pub fn start(self) -> Worker {
+        let (events, _) = broadcast::channel(EVENT_BACKLOG);
+        let stop = CancellationToken::new();
+        let context = WorkerContext {
+            performer: Arc::new(AgentPerformer::new(self.agent)),
+            observer: self.observer,
+            events: events.clone(),
+            concurrency: self.concurrency,
+            stop: stop.clone(),
+        };
+        let engine = self.engine;
+        let working = tokio::spawn(async move { engine.work(context).await });
+        Worker {
+            events,
+            stop,
+            working,
+        }
+    }
+}
+
+impl Worker {
+    /// Begins a worker for the sessions of an engine.
+    pub fn builder(engine: &EmbeddedEngine, agent: &ClaudeAgent) -> WorkerBuilder {
+        WorkerBuilder {
+            engine: engine.clone(),
+            agent: agent.clone(),
+            concurrency: CONCURRENCY,
+            observer: None,
+        }
+    }
+
+    /// Live events of this worker's attempts from now on.
+    #[must_use]
+    pub fn events(&self) -> broadcast::Receiver<LiveEvent> {
+        self.events.subscribe()
+    }
+
+    /// Stops when nothing is in flight any more: segments are given back unused, tool calls end.
+    ///
+    /// # Errors
+    ///
+    /// The error that ended the work early, if one did.
+    pub async fn stop(self) -> Result<(), EngineError> {
+        self.stop.cancel();
+        self.working.await.map_err(std::io::Error::other)?
+    }
+}
