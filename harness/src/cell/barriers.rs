@@ -119,10 +119,36 @@ impl Barriers {
 impl Passage {
     /// Waits for every barrier and every `hold_until` on the way, and hands back the other faults.
     pub(crate) async fn wait(self) -> Vec<FaultEffect> {
+        self.wait_for_barriers().await.wait().await
+    }
+
+    /// Waits for the barriers: they stop everything behind what they hold.
+    pub(crate) async fn wait_for_barriers(self) -> Delayed {
         for mut hold in self.holds {
             // When the barriers are gone the cell is over, and nothing is held any more.
             let _ = hold.wait_for(|stage| *stage == Stage::Released).await;
         }
+        Delayed { event: self.event, faults: self.faults, recorder: self.recorder }
+    }
+}
+
+/// What is left of a passage behind its barriers: a `hold_until` delays only the one thing it meets,
+/// so that what comes later may overtake it.
+#[derive(Debug)]
+pub(crate) struct Delayed {
+    event: Arc<TraceEvent>,
+    faults: Vec<FaultEffect>,
+    recorder: Arc<Recorder>,
+}
+
+impl Delayed {
+    /// Whether nothing is left to wait for.
+    pub(crate) fn is_free(&self) -> bool {
+        !self.faults.iter().any(|fault| matches!(fault, FaultEffect::HoldUntil(_)))
+    }
+
+    /// Waits for every `hold_until`, and hands back the other faults.
+    pub(crate) async fn wait(self) -> Vec<FaultEffect> {
         let mut others = Vec::new();
         for fault in self.faults {
             self.recorder.record(

@@ -252,9 +252,9 @@ impl Cell {
         self.directories.keep(&request.evidence).ok().map(|()| request.evidence.clone())
     }
 
-    /// The last events of adapter, CLI and API before the first finding that has a place.
+    /// The last events of adapter, CLI and API before the first finding, or of all when it has no place.
     fn last_events(&self, judged: &[checks::Judgement]) -> Vec<String> {
-        let place = judged.iter().filter(|check| !check.passed).find_map(|check| check.at_seq);
+        let place = judged.iter().find(|check| !check.passed).and_then(|check| check.at_seq);
         crate::trace::last_events(&self.context.recorder.events(), place)
     }
 }

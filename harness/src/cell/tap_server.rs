@@ -10,6 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 
+use super::barriers::{Delayed, Passage};
 use super::context::CellContext;
 use super::error::CellError;
 use super::messages_api::CellApi;
@@ -96,7 +97,9 @@ impl TapServer {
             return;
         }
         let number = self.add_spawn(pid);
-        let tap = Tap { server: &self, number, worker: self.lock()[number - 1].worker.clone(), answers };
+        let worker = self.lock()[number - 1].worker.clone();
+        let (inbound, outbound) = (lane(Direction::In, &answers), lane(Direction::Out, &answers));
+        let tap = Tap { server: &self, number, worker, answers, inbound, outbound };
         tap.started(arguments, cwd, environment).await;
         while let Some(message) = next(&mut lines).await {
             tap.take(message).await;
@@ -134,11 +137,56 @@ fn is_probe(arguments: &[String]) -> bool {
     matches!(arguments, [only] if only == "-v" || only == "--version")
 }
 
+/// What waits for its turn in one direction.
+enum Waiting {
+    Line { number: u64, bytes: Bytes, passage: Passage },
+    End,
+}
+
+/// Starts the one task that lets the lines of a direction through in their order. A barrier stops the
+/// direction; a `hold_until` delays its own line alone.
+fn lane(direction: Direction, answers: &mpsc::UnboundedSender<ToTap>) -> mpsc::UnboundedSender<Waiting> {
+    let (sender, mut waiting) = mpsc::unbounded_channel();
+    let answers = answers.clone();
+    tokio::spawn(async move {
+        while let Some(next) = waiting.recv().await {
+            match next {
+                Waiting::Line { number, bytes, passage } => {
+                    let delayed = passage.wait_for_barriers().await;
+                    let free = delayed.is_free();
+                    let forwarding = forward(direction, number, bytes, delayed, answers.clone());
+                    if free {
+                        forwarding.await;
+                    } else {
+                        tokio::spawn(forwarding);
+                    }
+                }
+                Waiting::End => drop(answers.send(ToTap::End { direction })),
+            }
+        }
+    });
+    sender
+}
+
+async fn forward(
+    direction: Direction,
+    number: u64,
+    bytes: Bytes,
+    delayed: Delayed,
+    answers: mpsc::UnboundedSender<ToTap>,
+) {
+    let faults = delayed.wait().await;
+    let writes = (!faults.is_empty()).then(|| apply(bytes, faults));
+    let _ = answers.send(ToTap::Forward { direction, number, writes });
+}
+
 struct Tap<'a> {
     server: &'a TapServer,
     number: usize,
     worker: Option<String>,
     answers: mpsc::UnboundedSender<ToTap>,
+    inbound: mpsc::UnboundedSender<Waiting>,
+    outbound: mpsc::UnboundedSender<Waiting>,
 }
 
 impl Tap<'_> {
@@ -163,7 +211,7 @@ impl Tap<'_> {
     async fn take(&self, message: FromTap) {
         match message {
             FromTap::Running { pid } => self.server.lock()[self.number - 1].cli_pid = Some(pid),
-            FromTap::Line { direction, bytes } => self.take_line(direction, bytes),
+            FromTap::Line { direction, number, bytes } => self.take_line(direction, number, bytes),
             FromTap::End { direction } => self.take_end(direction),
             FromTap::Stderr { bytes } => self.take_stderr(bytes),
             FromTap::Exited { code, signal } => self.take_exit(code, signal).await,
@@ -171,21 +219,24 @@ impl Tap<'_> {
         }
     }
 
-    /// Recorded in the order of arrival; held in a task of its own, so that the other direction goes on.
-    fn take_line(&self, direction: Direction, bytes: Bytes) {
+    /// Recorded in the order of arrival; let through in a task of its own, so that the other
+    /// direction goes on.
+    fn take_line(&self, direction: Direction, number: u64, bytes: Bytes) {
         let passage = self.server.context.barriers.observe(frame(self.observation("frame"), direction, &bytes));
-        let answers = self.answers.clone();
-        tokio::spawn(async move {
-            let faults = passage.wait().await;
-            let writes = (!faults.is_empty()).then(|| apply(bytes, faults));
-            let _ = answers.send(ToTap::Forward { direction, writes });
-        });
+        let _ = self.lane(direction).send(Waiting::Line { number, bytes, passage });
     }
 
     fn take_end(&self, direction: Direction) {
         let observation = self.observation("stream_end").field("direction", direction.wire_name());
         self.server.context.recorder.record(observation);
-        let _ = self.answers.send(ToTap::Forward { direction, writes: None });
+        let _ = self.lane(direction).send(Waiting::End);
+    }
+
+    fn lane(&self, direction: Direction) -> &mpsc::UnboundedSender<Waiting> {
+        match direction {
+            Direction::In => &self.inbound,
+            Direction::Out => &self.outbound,
+        }
     }
 
     fn take_stderr(&self, bytes: Bytes) {

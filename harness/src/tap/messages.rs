@@ -46,6 +46,8 @@ pub enum FromTap {
     Line {
         /// Which way it goes.
         direction: Direction,
+        /// Its number in this direction.
+        number: u64,
         /// The line.
         bytes: Bytes,
     },
@@ -85,12 +87,19 @@ pub enum ToTap {
         /// Only run it, without reporting: a version probe is no session.
         probe: bool,
     },
-    /// Answers `Line` and `End`, for one direction.
+    /// Answers `Line`; the answers may come in another order than the lines.
     Forward {
         /// Which way.
         direction: Direction,
+        /// Which line.
+        number: u64,
         /// What to write, one write each; `None` passes what was reported unchanged.
         writes: Option<Vec<Bytes>>,
+    },
+    /// Answers `End`: the stream may end once no line is held any more.
+    End {
+        /// Which way.
+        direction: Direction,
     },
     /// Answers `Exited`.
     Exit,

@@ -1,4 +1,6 @@
-//! One direction of the relay: report a line, wait for the cell's word, forward it.
+//! One direction of the relay: report a line, go on reading, forward it at the cell's word.
+
+use std::collections::BTreeMap;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -7,24 +9,32 @@ use super::messages::{Bytes, FromTap};
 use super::run::{CellWriter, TapError, send};
 use crate::scenario::Direction;
 
-/// What the cell says of a line: `None` passes it unchanged.
-pub(super) type Verdicts = UnboundedReceiver<Option<Vec<Bytes>>>;
+/// What the cell says of a direction.
+pub(super) enum Verdict {
+    /// Deliver a line; `None` passes it unchanged.
+    Forward { number: u64, writes: Option<Vec<Bytes>> },
+    /// Close the stream once no line is held any more.
+    End,
+}
 
 pub(super) struct Pump<'a> {
     direction: Direction,
     cell: &'a CellWriter,
-    verdicts: Verdicts,
+    verdicts: UnboundedReceiver<Verdict>,
+    held: BTreeMap<u64, Vec<u8>>,
+    reported: u64,
 }
 
 impl<'a> Pump<'a> {
-    pub(super) fn new(direction: Direction, cell: &'a CellWriter, verdicts: Verdicts) -> Self {
-        Self { direction, cell, verdicts }
+    pub(super) fn new(direction: Direction, cell: &'a CellWriter, verdicts: UnboundedReceiver<Verdict>) -> Self {
+        Self { direction, cell, verdicts, held: BTreeMap::new(), reported: 0 }
     }
 
     /// Carries lines from `source` to `sink` until `source` ends, then closes `sink`.
     ///
     /// A sink that is gone (the adapter or the CLI closed its end) does not stop the reading: what is
-    /// said into the void is still observed.
+    /// said into the void is still observed. A line that the cell holds does not stop it either, so
+    /// that later lines may overtake it.
     pub(super) async fn run(
         mut self,
         source: impl AsyncRead + Unpin,
@@ -32,30 +42,43 @@ impl<'a> Pump<'a> {
     ) -> Result<(), TapError> {
         let mut source = BufReader::new(source);
         let mut line = Vec::new();
-        loop {
-            line.clear();
-            let read = source.read_until(b'\n', &mut line).await.unwrap_or(0);
-            if read == 0 {
-                break;
+        let (mut open, mut may_end) = (true, false);
+        while open || !may_end || !self.held.is_empty() {
+            tokio::select! {
+                // Cancelled in the middle of a line, what was read of it stays in `line`.
+                read = source.read_until(b'\n', &mut line), if open => {
+                    if read.unwrap_or(0) == 0 && line.is_empty() {
+                        open = false;
+                        send(self.cell, &FromTap::End { direction: self.direction }).await?;
+                    } else {
+                        self.report(std::mem::take(&mut line)).await?;
+                    }
+                }
+                verdict = self.verdicts.recv() => match verdict {
+                    Some(Verdict::Forward { number, writes }) => self.forward(number, writes, &mut sink).await,
+                    Some(Verdict::End) => may_end = true,
+                    None => return Ok(()),
+                },
             }
-            let reported = FromTap::Line { direction: self.direction, bytes: Bytes::new(line.clone()) };
-            send(self.cell, &reported).await?;
-            let Some(verdict) = self.verdicts.recv().await else { return Ok(()) };
-            let writes = verdict.unwrap_or_else(|| vec![Bytes::new(line.clone())]);
-            write_all(&mut sink, writes).await;
         }
-        send(self.cell, &FromTap::End { direction: self.direction }).await?;
-        let verdict = self.verdicts.recv().await.flatten();
-        write_all(&mut sink, verdict.unwrap_or_default()).await;
         let _ = sink.shutdown().await;
         Ok(())
     }
-}
 
-async fn write_all(sink: &mut (impl AsyncWrite + Unpin), writes: Vec<Bytes>) {
-    for bytes in writes {
-        if sink.write_all(&bytes.into_bytes()).await.is_err() || sink.flush().await.is_err() {
-            return;
+    async fn report(&mut self, line: Vec<u8>) -> Result<(), TapError> {
+        self.reported += 1;
+        let bytes = Bytes::new(line.clone());
+        self.held.insert(self.reported, line);
+        send(self.cell, &FromTap::Line { direction: self.direction, number: self.reported, bytes }).await
+    }
+
+    async fn forward(&mut self, number: u64, writes: Option<Vec<Bytes>>, sink: &mut (impl AsyncWrite + Unpin)) {
+        let Some(line) = self.held.remove(&number) else { return };
+        let writes = writes.map_or_else(|| vec![line], |writes| writes.into_iter().map(Bytes::into_bytes).collect());
+        for bytes in writes {
+            if sink.write_all(&bytes).await.is_err() || sink.flush().await.is_err() {
+                return;
+            }
         }
     }
 }

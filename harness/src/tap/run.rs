@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::child::{self, StartedChild};
 use super::messages::{FromTap, SETTINGS_FILE, TapSettings, ToTap};
-use super::pump::{Pump, pump_stderr};
+use super::pump::{Pump, Verdict, pump_stderr};
 use crate::scenario::Direction;
 
 /// Why a tap cannot do its work.
@@ -99,10 +99,13 @@ async fn relay(
     let (to_out, out_verdicts) = mpsc::unbounded_channel();
     let (exit_sender, mut exit_answer) = mpsc::unbounded_channel();
     let dispatch = async move {
+        let to = |direction| if direction == Direction::In { &to_in } else { &to_out };
         while let Some(answer) = next_answer(&mut answers).await? {
             match answer {
-                ToTap::Forward { direction: Direction::In, writes } => drop(to_in.send(writes)),
-                ToTap::Forward { direction: Direction::Out, writes } => drop(to_out.send(writes)),
+                ToTap::Forward { direction, number, writes } => {
+                    drop(to(direction).send(Verdict::Forward { number, writes }));
+                }
+                ToTap::End { direction } => drop(to(direction).send(Verdict::End)),
                 ToTap::Exit => drop(exit_sender.send(())),
                 ToTap::Start { .. } => return Err(TapError::Cell("a second `start` arrived".to_owned())),
             }
