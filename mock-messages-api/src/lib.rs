@@ -3,9 +3,12 @@
 //!
 //! Start with [`MockMessagesApi`] and [`Script`].
 
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
+
 mod error_envelope;
 mod identity;
 mod journal;
+mod model;
 mod observer;
 mod reply;
 mod request;
@@ -15,6 +18,7 @@ mod server;
 mod verification;
 
 pub use journal::{JournalEntry, Outcome};
+pub use model::Model;
 pub use observer::{ApiEvent, Directive, Observer, ReplyEnd, RequestIdentity};
 pub use script::{
     Block, CallInput, ErrorDetail, EventsReply, Exchange, Fault, FaultAction, FaultPoint,

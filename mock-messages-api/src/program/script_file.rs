@@ -14,18 +14,24 @@ pub(crate) enum ScriptFileError {
         #[source]
         source: io::Error,
     },
-    #[error("{message}")]
-    Malformed {
-        message: String,
-        #[help]
-        suggestion: Option<String>,
-        #[source_code]
-        text: NamedSource<String>,
-        #[label("here")]
-        place: Option<SourceSpan>,
-    },
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Malformed(Box<MalformedScript>),
     #[error("the script {path} cannot work: {problems}")]
     Meaningless { path: String, problems: String },
+}
+
+/// A place in a script file that is not in the script language.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("{message}")]
+pub(crate) struct MalformedScript {
+    message: String,
+    #[help]
+    suggestion: Option<String>,
+    #[source_code]
+    text: NamedSource<String>,
+    #[label("here")]
+    place: Option<SourceSpan>,
 }
 
 pub(crate) fn read_script(path: &Path) -> Result<Script, ScriptFileError> {
@@ -56,10 +62,10 @@ fn malformed(name: &str, text: String, error: &ScriptError) -> ScriptFileError {
             [line, column].map(|value| usize::try_from(value).unwrap_or(usize::MAX));
         SourceSpan::new(SourceOffset::from_location(&text, line, column), 1)
     });
-    ScriptFileError::Malformed {
+    ScriptFileError::Malformed(Box::new(MalformedScript {
         message: error.to_string(),
         suggestion: error.suggestion().map(str::to_owned),
         text: NamedSource::new(name, text),
         place,
-    }
+    }))
 }

@@ -24,7 +24,7 @@ impl Rejection {
         }
     }
 
-    fn invalid(message: impl Into<String>) -> Self {
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::new(400, message)
     }
 }

@@ -23,7 +23,7 @@ pub enum FaultPoint {
     Request,
     /// The response headers were sent, nothing of the body.
     Headers,
-    /// So many events of the stream were sent.
+    /// So many events of the stream were sent. A reply that is not streamed has none and is left alone.
     Events(usize),
     /// So many bytes of the body were sent.
     Bytes(usize),
@@ -41,7 +41,7 @@ pub enum FaultAction {
     Close,
     /// Sends nothing more and keeps the connection open until the client gives up.
     Stall,
-    /// Sends an `error` event and ends the response.
+    /// Sends an `error` event and ends the response. A reply that is not streamed is left alone.
     Error(ErrorDetail),
     /// Sends these bytes and goes on with the reply.
     Garbage(String),

@@ -7,6 +7,7 @@ mod fault;
 mod one_or_many;
 mod problem;
 mod reply;
+mod reply_fields;
 mod source;
 mod stream_options;
 mod text_match;

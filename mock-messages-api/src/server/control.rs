@@ -48,7 +48,9 @@ pub(crate) fn control(state: &ServerState, request: &ReceivedRequest) -> Control
         (&Method::GET, "verification") => ControlReply::ok(json!({
             "problems": state.verify(&session).err().map(|error| error.problems).unwrap_or_default(),
         })),
-        (&Method::POST, "scripts") => mount(state, &session, &request.body),
+        (&Method::POST, "scripts") => {
+            mount(state, &session, request.body.as_deref().unwrap_or_default())
+        }
         (&Method::DELETE, "scripts") if state.unmount(&session) => {
             ControlReply::ok(json!({"session": session}))
         }

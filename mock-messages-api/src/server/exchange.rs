@@ -1,24 +1,25 @@
 //! One request from its arrival to the end of its reply.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use hyper::{HeaderMap, Method, Uri};
 use serde_json::Value;
 
 use super::{
     address::Address,
     connection::Cut,
-    decision::{Decision, PlannedBody, PlannedReply, RequestFacts, decide},
-    response::{Disconnected, OpenResponse, PendingResponse},
+    decision::{Decision, RequestFacts, decide},
+    planner::{PlannedBody, PlannedReply},
+    response::{Disconnected, PendingResponse},
     state::ServerState,
+    writer::{ReplyWriter, pause},
 };
 use crate::{
     journal::{JournalEntry, Outcome},
     observer::{ApiEvent, Directive, ReplyEnd, RequestIdentity},
-    reply::{WireEvent, error_event},
-    request::presented_key,
-    script::{Fault, FaultAction, FaultPoint, StreamOptions},
+    request::{Rejection, presented_key},
+    script::{Fault, FaultAction, FaultPoint},
 };
 
 /// A request that was read whole.
@@ -27,7 +28,8 @@ pub(crate) struct ReceivedRequest {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+    /// Absent when it is larger than the API accepts.
+    pub(crate) body: Option<Bytes>,
 }
 
 /// Answers a request and keeps the journal of it.
@@ -37,22 +39,36 @@ pub(crate) async fn serve(
     response: PendingResponse,
 ) {
     let address = Address::new(&received.method, received.uri.path());
-    let parsed = serde_json::from_slice::<Value>(&received.body);
-    let problem = parsed.as_ref().err().map(ToString::to_string);
-    let body =
-        Arc::new(parsed.unwrap_or_else(|_| {
-            Value::String(String::from_utf8_lossy(&received.body).into_owned())
-        }));
+    let (body, problem) = parse(received.body.as_deref());
+    let body = Arc::new(body);
     let identity = state.record_arrival(journal_entry(&state, &received, &address, &body));
     let exchange = Exchange {
         state: &state,
         identity,
     };
     let end = exchange
-        .run(&received, &address, &body, problem.as_deref(), response)
+        .run(&received, &address, &body, problem, response)
         .await
         .unwrap_or_else(|end| end);
     exchange.finish(end).await;
+}
+
+/// The body as JSON, or as text together with what the API says to that.
+fn parse(body: Option<&[u8]>) -> (Value, Option<Rejection>) {
+    let Some(bytes) = body else {
+        let rejection = Rejection::new(413, "Request exceeds the maximum size");
+        return (Value::Null, Some(rejection));
+    };
+    match serde_json::from_slice(bytes) {
+        Ok(value) => (value, None),
+        Err(problem) => (
+            Value::String(String::from_utf8_lossy(bytes).into_owned()),
+            Some(Rejection::new(
+                400,
+                format!("The request body is not valid JSON: {problem}"),
+            )),
+        ),
+    }
 }
 
 fn journal_entry(
@@ -108,7 +124,7 @@ fn mask_of_key(key: Option<&str>, expected: Option<&str>) -> &'static str {
 }
 
 /// The end of an exchange as the error of each of its parts, so that `?` stops it.
-type Continued<T> = Result<T, ReplyEnd>;
+pub(crate) type Continued<T> = Result<T, ReplyEnd>;
 
 impl From<Disconnected> for ReplyEnd {
     fn from(_: Disconnected) -> Self {
@@ -116,9 +132,10 @@ impl From<Disconnected> for ReplyEnd {
     }
 }
 
-struct Exchange<'a> {
-    state: &'a ServerState,
-    identity: RequestIdentity,
+/// A request on its way to its end.
+pub(crate) struct Exchange<'a> {
+    pub(crate) state: &'a ServerState,
+    pub(crate) identity: RequestIdentity,
 }
 
 impl Exchange<'_> {
@@ -127,7 +144,7 @@ impl Exchange<'_> {
         received: &ReceivedRequest,
         address: &Address,
         body: &Arc<Value>,
-        problem: Option<&str>,
+        problem: Option<Rejection>,
         response: PendingResponse,
     ) -> Continued<ReplyEnd> {
         let arrived = ApiEvent::RequestArrived {
@@ -143,7 +160,7 @@ impl Exchange<'_> {
                 address,
                 identity: &self.identity,
                 headers: &received.headers,
-                body: problem.map_or(Ok(body), Err),
+                body: problem.map_or(Ok(&**body), Err),
             },
         );
         self.state.record_decision(&self.identity, &decision);
@@ -177,7 +194,8 @@ impl Exchange<'_> {
         .await;
     }
 
-    async fn consult(&self, event: ApiEvent) -> Directive {
+    /// Asks the observer how to go on.
+    pub(crate) async fn consult(&self, event: ApiEvent) -> Directive {
         match &self.state.settings.observer {
             Some(observer) => observer.observe(event).await,
             None => Directive::Continue,
@@ -226,29 +244,16 @@ impl Exchange<'_> {
             return Err(ReplyEnd::ScriptedFault);
         }
         let response = response.start(reply.status, reply.headers.clone()).await?;
-        let mut writer = ReplyWriter {
-            exchange: self,
-            response,
-            options: &reply.stream,
-            fault: reply.fault.as_ref(),
-            sent: 0,
-            buffered: BytesMut::new(),
-        };
-        writer.write_body(&reply.body).await?;
+        let mut writer = ReplyWriter::new(self, response, reply);
+        writer.write_body().await?;
         // Whoever has read the response to its end must find the end in the journal.
         self.state.record_end(&self.identity, ReplyEnd::Completed);
         Ok(ReplyEnd::Completed)
     }
 }
 
-async fn pause(milliseconds: u64) {
-    if milliseconds > 0 {
-        tokio::time::sleep(Duration::from_millis(milliseconds)).await;
-    }
-}
-
 /// How many bytes of the coming event are still sent before a cut, and which cut it is.
-fn cut_of(directive: Directive) -> Option<(usize, Cut)> {
+pub(crate) fn cut_of(directive: Directive) -> Option<(usize, Cut)> {
     match directive {
         Directive::Continue => None,
         Directive::Reset => Some((0, Cut::Reset)),
@@ -256,151 +261,5 @@ fn cut_of(directive: Directive) -> Option<(usize, Cut)> {
         Directive::Truncate { bytes, reset } => {
             Some((bytes, if reset { Cut::Reset } else { Cut::Close }))
         }
-    }
-}
-
-/// Writes a body, and strikes where the script or an observer says.
-struct ReplyWriter<'a> {
-    exchange: &'a Exchange<'a>,
-    response: OpenResponse,
-    options: &'a StreamOptions,
-    /// The fault, until it has struck.
-    fault: Option<&'a Fault>,
-    /// Bytes of the body so far, also those that are still buffered.
-    sent: usize,
-    /// Bytes that wait for a write of the wanted size.
-    buffered: BytesMut,
-}
-
-impl ReplyWriter<'_> {
-    async fn write_body(&mut self, body: &PlannedBody) -> Continued<()> {
-        self.strike_at(&FaultPoint::Headers).await?;
-        match body {
-            PlannedBody::Whole(bytes) => {
-                self.strike_at(&FaultPoint::Events(0)).await?;
-                self.write(bytes).await?;
-            }
-            PlannedBody::Events(events) => self.write_events(events).await?,
-        }
-        self.flush().await?;
-        match self.fault {
-            // A point past the end is the end.
-            Some(fault) => self.strike(fault).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn write_events(&mut self, events: &[WireEvent]) -> Continued<()> {
-        for (index, event) in events.iter().enumerate() {
-            self.strike_at(&FaultPoint::Events(index)).await?;
-            self.consult(index, event).await?;
-            self.pause_before_event().await?;
-            self.write(&event.bytes).await?;
-            self.exchange
-                .state
-                .record_event(&self.exchange.identity, &event.kind);
-        }
-        Ok(())
-    }
-
-    async fn consult(&mut self, index: usize, event: &WireEvent) -> Continued<()> {
-        let question = ApiEvent::BeforeEvent {
-            request: self.exchange.identity.clone(),
-            index,
-            event_type: event.kind.clone(),
-        };
-        let directive = tokio::select! {
-            directive = self.exchange.consult(question) => directive,
-            () = self.response.disconnected() => return Err(ReplyEnd::ClientDisconnected),
-        };
-        let Some((bytes, cut)) = cut_of(directive) else {
-            return Ok(());
-        };
-        let part = event.bytes.slice(..bytes.min(event.bytes.len()));
-        self.buffered.extend_from_slice(&part);
-        self.flush().await?;
-        self.response.cut(cut).await;
-        Err(ReplyEnd::Cut)
-    }
-
-    async fn pause_before_event(&self) -> Continued<()> {
-        tokio::select! {
-            () = pause(self.options.interval_ms) => Ok(()),
-            () = self.response.disconnected() => Err(ReplyEnd::ClientDisconnected),
-        }
-    }
-
-    /// Writes bytes of the body, striking in their middle where a fault says so.
-    async fn write(&mut self, bytes: &Bytes) -> Continued<()> {
-        let struck = match self.fault {
-            Some(fault) => match fault.after {
-                FaultPoint::Bytes(point) => point
-                    .checked_sub(self.sent)
-                    .filter(|offset| *offset < bytes.len())
-                    .map(|offset| (offset, fault)),
-                _ => None,
-            },
-            None => None,
-        };
-        self.sent += bytes.len();
-        let Some((offset, fault)) = struck else {
-            return self.write_pieces(bytes).await;
-        };
-        self.write_pieces(&bytes.slice(..offset)).await?;
-        self.strike(fault).await?;
-        self.write_pieces(&bytes.slice(offset..)).await
-    }
-
-    async fn write_pieces(&mut self, bytes: &Bytes) -> Continued<()> {
-        let Some(size) = self.options.write_bytes else {
-            return Ok(self.write_through(bytes.clone()).await?);
-        };
-        self.buffered.extend_from_slice(bytes);
-        while self.buffered.len() >= size.get() {
-            let piece = self.buffered.split_to(size.get()).freeze();
-            self.write_through(piece).await?;
-        }
-        Ok(())
-    }
-
-    async fn flush(&mut self) -> Continued<()> {
-        let rest = self.buffered.split().freeze();
-        Ok(self.write_through(rest).await?)
-    }
-
-    async fn write_through(&self, bytes: Bytes) -> Result<(), Disconnected> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        self.response.write(bytes).await
-    }
-
-    async fn strike_at(&mut self, point: &FaultPoint) -> Continued<()> {
-        match self.fault {
-            Some(fault) if fault.after == *point => self.strike(fault).await,
-            _ => Ok(()),
-        }
-    }
-
-    async fn strike(&mut self, fault: &Fault) -> Continued<()> {
-        self.fault = None;
-        self.flush().await?;
-        match &fault.then {
-            FaultAction::Reset => self.response.cut(Cut::Reset).await,
-            FaultAction::Close => self.response.cut(Cut::Close).await,
-            FaultAction::Stall => self.response.disconnected().await,
-            FaultAction::Error(error) => {
-                let event = error_event(error, self.options.line_ending);
-                self.write_through(event.bytes).await?;
-                self.exchange
-                    .state
-                    .record_event(&self.exchange.identity, &event.kind);
-            }
-            FaultAction::Garbage(garbage) => {
-                self.write_through(garbage.clone().into()).await?;
-                return Ok(());
-            }
-        }
-        Err(ReplyEnd::ScriptedFault)
     }
 }

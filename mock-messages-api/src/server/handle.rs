@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::{Request, Response, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -23,7 +24,8 @@ use super::{
     state::{ServerState, Settings},
 };
 use crate::{
-    journal::JournalEntry, observer::Observer, script::Script, verification::VerificationError,
+    journal::JournalEntry, model::Model, observer::Observer, script::Script,
+    verification::VerificationError,
 };
 
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
@@ -65,6 +67,21 @@ impl MockMessagesApiBuilder {
     #[must_use]
     pub fn journal_sink(mut self, sink: impl Write + Send + 'static) -> Self {
         self.settings.journal_sink = Some(Mutex::new(Box::new(sink)));
+        self
+    }
+
+    /// Makes dropping the server panic when any session departed from its script, for tests without a check of their own.
+    #[must_use]
+    pub fn verify_on_drop(mut self) -> Self {
+        self.settings.verify_on_drop = true;
+        self
+    }
+
+    /// Adds a model. Once there is one, a request for any other gets the 404 of the real API, and the model's limits
+    /// are kept; without any, every name is a model without limits.
+    #[must_use]
+    pub fn model(mut self, model: Model) -> Self {
+        self.settings.models.push(model);
         self
     }
 
@@ -166,6 +183,11 @@ impl MockMessagesApi {
         self.state.whole_journal()
     }
 
+    /// Waits until no response of a session is under way, so that the journal tells how each of them ended.
+    pub async fn settled(&self, session: &str) {
+        self.state.settled(session).await;
+    }
+
     /// Checks that a session went as its script says.
     ///
     /// # Errors
@@ -179,6 +201,15 @@ impl MockMessagesApi {
 impl Drop for MockMessagesApi {
     fn drop(&mut self) {
         self.acceptor.abort();
+        if self.state.settings.verify_on_drop && !std::thread::panicking() {
+            let departures: Vec<_> = self
+                .state
+                .verify_all()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            assert!(departures.is_empty(), "{}", departures.join("\n"));
+        }
     }
 }
 
@@ -225,7 +256,7 @@ async fn respond(
     request: Request<Incoming>,
 ) -> Result<Response<ReplyBody>, ResponseGone> {
     let (parts, body) = request.into_parts();
-    let body = body.collect().await.map_err(|_| ResponseGone)?.to_bytes();
+    let body = read(body).await?;
     let received = ReceivedRequest {
         method: parts.method,
         uri: parts.uri,
@@ -241,6 +272,26 @@ async fn respond(
     // A task of its own, so that the journal is kept when the client leaves and this future is dropped.
     tokio::spawn(serve(state, received, pending));
     head.await.map_err(|_| ResponseGone)
+}
+
+/// The largest request that the API accepts, in bytes.
+const LARGEST_BODY: usize = 32 * 1024 * 1024;
+
+/// Reads a body to its end; answers none when it is too large.
+async fn read(mut body: Incoming) -> Result<Option<Bytes>, ResponseGone> {
+    let mut bytes = BytesMut::new();
+    let mut is_too_large = false;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| ResponseGone)?.into_data() else {
+            continue;
+        };
+        // The rest is read all the same, so that the client is done sending when it gets its answer.
+        is_too_large |= bytes.len() + data.len() > LARGEST_BODY;
+        if !is_too_large {
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok((!is_too_large).then(|| bytes.freeze()))
 }
 
 /// There is no response to send: the client left in the middle of its request, or the connection is being cut.

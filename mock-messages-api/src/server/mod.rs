@@ -6,7 +6,9 @@ mod control;
 mod decision;
 mod exchange;
 mod handle;
+mod planner;
 mod response;
 mod state;
+mod writer;
 
 pub use handle::{MockMessagesApi, MockMessagesApiBuilder};

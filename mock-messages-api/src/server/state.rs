@@ -6,9 +6,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use tokio::sync::watch;
+
 use super::decision::Decision;
 use crate::{
     journal::{JournalEntry, Outcome},
+    model::Model,
     observer::{Observer, ReplyEnd, RequestIdentity},
     script::Script,
     selection::Choice,
@@ -18,6 +21,8 @@ use crate::{
 /// What every connection of a server shares.
 pub(crate) struct ServerState {
     pub(crate) settings: Settings,
+    /// Changes whenever a response ends.
+    ends: watch::Sender<()>,
     sessions: Mutex<BTreeMap<String, Session>>,
 }
 
@@ -27,6 +32,9 @@ pub(crate) struct Settings {
     pub(crate) expected_key: Option<String>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) control_routes: bool,
+    pub(crate) verify_on_drop: bool,
+    /// The models there are; any when empty.
+    pub(crate) models: Vec<Model>,
     /// Gets each journal entry as a line of JSON once its response is over.
     pub(crate) journal_sink: Option<Mutex<Box<dyn Write + Send>>>,
 }
@@ -42,6 +50,7 @@ impl ServerState {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
             settings,
+            ends: watch::Sender::new(()),
             sessions: Mutex::default(),
         }
     }
@@ -124,12 +133,24 @@ impl ServerState {
                 Some(entry.clone())
             }
         });
+        self.ends.send_replace(());
         if let (Some(Some(entry)), Some(sink)) = (ended, &self.settings.journal_sink) {
             let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(error) = write_line(&mut **sink, &entry) {
                 tracing::error!(%error, "failed to write the journal");
             }
         }
+    }
+
+    /// Waits until no response of a session is under way.
+    pub(crate) async fn settled(&self, session: &str) {
+        let is_settled = || {
+            self.sessions()
+                .get(session)
+                .is_none_or(|session| session.journal.iter().all(|entry| entry.end.is_some()))
+        };
+        // An error means that the sender is gone, which `self` owns.
+        let _ = self.ends.subscribe().wait_for(|()| is_settled()).await;
     }
 
     fn update<T>(
@@ -142,6 +163,15 @@ impl ServerState {
         // A script that was mounted anew in the meantime has a journal of its own.
         let index = usize::try_from(request.number).ok()?.checked_sub(1)?;
         journal.get_mut(index).map(change)
+    }
+
+    /// What departed from its script, session by session.
+    pub(crate) fn verify_all(&self) -> Vec<VerificationError> {
+        let mounted: Vec<_> = self.sessions().keys().cloned().collect();
+        mounted
+            .iter()
+            .filter_map(|session| self.verify(session).err())
+            .collect()
     }
 
     pub(crate) fn verify(&self, name: &str) -> Result<(), VerificationError> {

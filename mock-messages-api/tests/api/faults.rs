@@ -87,6 +87,19 @@ async fn sends_an_error_event_and_ends() {
 }
 
 #[tokio::test]
+async fn leaves_a_whole_reply_alone_when_the_fault_needs_events() {
+    for fault in [
+        "{after: {events: 3}, then: reset}",
+        "{after: body, then: {error: {type: api_error, message: broken}}}",
+    ] {
+        let fixture = faulty(fault).await;
+        let message = fixture.whole(json!([user("hello")])).await;
+        assert_eq!(message["content"][0]["text"], "Hello.");
+        assert_eq!(fixture.journal()[0].end, Some(ReplyEnd::Completed));
+    }
+}
+
+#[tokio::test]
 async fn sends_garbage_and_goes_on() {
     let fixture = faulty(r#"{after: {events: 3}, then: {garbage: "no field at all\n\n"}}"#).await;
     let mut body = request(json!([user("hello")]));
@@ -106,10 +119,7 @@ async fn stalls_until_the_client_gives_up() {
     assert!(first.starts_with(b"event: message_start"));
     assert_eq!(fixture.journal()[0].end, None);
     drop(response);
-    // The server notes the end when it sees the connection go; the journal is asked until then.
-    while fixture.journal()[0].end.is_none() {
-        tokio::task::yield_now().await;
-    }
+    fixture.api.settled("cell").await;
     assert_eq!(fixture.journal()[0].end, Some(ReplyEnd::ScriptedFault));
 }
 
