@@ -4,4 +4,4 @@ mod host;
 mod inbound;
 
 pub(crate) use host::{Host, HostError};
-pub(crate) use inbound::{connect, handle};
+pub(crate) use inbound::{answer_initializes, connect, handle};

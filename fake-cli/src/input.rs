@@ -31,7 +31,10 @@ impl Input {
     pub(crate) fn new(descriptor: OwnedFd) -> std::io::Result<Self> {
         let second = descriptor.try_clone()?;
         // SAFETY: the descriptor is owned, and lives as long as its registration.
-        #[expect(unsafe_code, reason = "tokio offers no safe registration of a descriptor")]
+        #[expect(
+            unsafe_code,
+            reason = "tokio offers no safe registration of a descriptor"
+        )]
         let registered = unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) };
         let source = match registered {
             Ok(pollable) => Source::Pollable(pollable),

@@ -12,4 +12,4 @@ pub(crate) use failure::{ApiFailure, FailureReport};
 pub(crate) use model::Model;
 pub(crate) use reply::{ReplyAssembler, ReplyStep};
 pub(crate) use request::{Features, RequestContext, request_body};
-pub(crate) use retry::{RetryPlan};
+pub(crate) use retry::RetryPlan;

@@ -16,7 +16,7 @@ use crate::input::Input;
 use crate::mcp::read_configs;
 use crate::output::Output;
 use crate::quirks::{QUIRKS, Quirks};
-use crate::session::{Identity, Prompt, Session, Startup};
+use crate::session::{Identity, Prompt, Session};
 use crate::transcript::{self, LoadedSession, PendingDeferral};
 use crate::turn;
 
@@ -171,9 +171,8 @@ impl Opened {
         for server in self.servers {
             control::connect(&session, server);
         }
-        // The handshakes with servers go out before the answer to `initialize`.
-        tokio::task::yield_now().await;
-        session.startup.send_replace(Startup::Started);
+        session.start();
+        control::answer_initializes(&session);
         if let Some(deferral) = self.deferral {
             session.mcp.settled().await;
             handle_ready_lines(&ask_for_ready_lines).await;

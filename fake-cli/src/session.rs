@@ -31,13 +31,6 @@ pub(crate) struct Prompt {
     pub(crate) content: Value,
 }
 
-/// How far start-up has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Startup {
-    Waiting,
-    Started,
-}
-
 /// Costs and counts that outlive a turn.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -87,7 +80,9 @@ pub(crate) struct Session {
     pub(crate) interrupts: Interrupts,
     pub(crate) ledger: RefCell<Ledger>,
     pub(crate) initialized: watch::Sender<bool>,
-    pub(crate) startup: watch::Sender<Startup>,
+    /// `initialize` requests that wait for the end of start-up.
+    pub(crate) unanswered_initializes: RefCell<Vec<Value>>,
+    started: Cell<bool>,
     state: Cell<&'static str>,
     http: std::cell::OnceCell<reqwest::Client>,
     process_started: std::time::Instant,
@@ -132,7 +127,8 @@ impl Session {
                 ..Ledger::default()
             }),
             initialized: watch::channel(false).0,
-            startup: watch::channel(Startup::Waiting).0,
+            unanswered_initializes: RefCell::default(),
+            started: Cell::new(false),
             state: Cell::new("idle"),
             http: std::cell::OnceCell::new(),
             process_started: std::time::Instant::now(),
@@ -186,6 +182,15 @@ impl Session {
             "uuid": Uuid::new_v4(),
             "session_id": self.id,
         }));
+    }
+
+    /// Start-up is done.
+    pub(crate) fn start(&self) {
+        self.started.set(true);
+    }
+
+    pub(crate) fn is_started(&self) -> bool {
+        self.started.get()
     }
 
     pub(crate) fn state(&self) -> &'static str {

@@ -92,10 +92,6 @@ impl Bill {
         self.models.iter().map(|usage| usage.cost).sum()
     }
 
-    pub(crate) fn total_tokens(&self) -> u64 {
-        self.models.iter().map(|usage| usage.tokens.total()).sum()
-    }
-
     /// The `modelUsage` of results.
     pub(crate) fn model_usage(&self) -> Value {
         let entries = self.models.iter().map(|usage| {

@@ -66,9 +66,6 @@ impl Host {
     }
 
     async fn send(&self, request: Value, withdraw: bool) -> Result<Value, HostError> {
-        if self.input_closed.is_cancelled() {
-            return Err(HostError::InputClosed);
-        }
         let request_id = Uuid::new_v4().to_string();
         let (sender, receiver) = oneshot::channel();
         self.pending.borrow_mut().insert(request_id.clone(), sender);
@@ -82,7 +79,11 @@ impl Host {
             "request_id": request_id,
             "request": request,
         }));
-        let answer = receiver.await.unwrap_or(Err(HostError::InputClosed));
+        let answer = tokio::select! {
+            biased;
+            answer = receiver => answer.unwrap_or(Err(HostError::InputClosed)),
+            () = self.input_closed.cancelled() => Err(HostError::InputClosed),
+        };
         pending.withdraw = false;
         answer
     }
@@ -111,9 +112,6 @@ impl Host {
     /// The host closed its side: nothing that is pending will be answered.
     pub(crate) fn close(&self) {
         self.input_closed.cancel();
-        for (_, waiting) in self.pending.borrow_mut().drain() {
-            let _ = waiting.send(Err(HostError::InputClosed));
-        }
     }
 }
 

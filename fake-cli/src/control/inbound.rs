@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use futures::FutureExt;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -10,7 +11,7 @@ use crate::hooks::HookRegistry;
 use crate::mcp::{ServerConfig, sdk_server};
 use crate::messages_api::Model;
 use crate::permissions::PermissionMode;
-use crate::session::{Prompt, Session, Startup};
+use crate::session::{Prompt, Session};
 
 /// A line that ends the process with exit code 1; the text goes to stderr.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -134,14 +135,16 @@ fn initialize(session: &Rc<Session>, request_id: Value, request: &Value) {
         }
     }
     session.initialized.send_replace(true);
-    let session = Rc::clone(session);
-    tokio::task::spawn_local(async move {
-        let mut startup = session.startup.subscribe();
-        // The sender lives as long as the session.
-        let _ = startup
-            .wait_for(|startup| *startup == Startup::Started)
-            .await;
-        let response = frames::initialize_response(&session);
+    session.unanswered_initializes.borrow_mut().push(request_id);
+    if session.is_started() {
+        answer_initializes(session);
+    }
+}
+
+/// Answers every `initialize` that came before start-up was done.
+pub(crate) fn answer_initializes(session: &Session) {
+    for request_id in session.unanswered_initializes.take() {
+        let response = frames::initialize_response(session);
         session.output.frame(&json!({
             "type": "control_response",
             "response": {
@@ -152,7 +155,7 @@ fn initialize(session: &Rc<Session>, request_id: Value, request: &Value) {
                 "pending_user_dialog_requests": [],
             },
         }));
-    });
+    }
 }
 
 /// The TypeScript SDK sends its system prompt here and not on the command line.
@@ -171,7 +174,12 @@ fn set_system_prompt(session: &Session, request: &Value) {
 
 /// Connects a server in the background.
 pub(crate) fn connect(session: &Rc<Session>, config: ServerConfig) {
-    if let Some(connecting) = session.mcp.add(Rc::clone(&session.host), config) {
+    let Some(connecting) = session.mcp.add(Rc::clone(&session.host), config) else {
+        return;
+    };
+    let mut connecting = Box::pin(connecting);
+    // The handshake goes out now, before anything else that start-up has to say.
+    if connecting.as_mut().now_or_never().is_none() {
         tokio::task::spawn_local(connecting);
     }
 }

@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::transcript::{assistant_entry, attachment_entry, has_tool_result, user_entry};
 use crate::usage::Tokens;
 
-/// Tokens that a session may use, as the model is told.
+/// Tokens that a turn may use, as the model is told.
 const TOKEN_BUDGET: u64 = 15_000_000;
 
 /// A prompt comes or goes.
@@ -62,7 +62,7 @@ pub(crate) fn write_continuation(session: &Session, prompt_id: Uuid, uuid: Uuid,
 /// Tells the model where it is; once a session, later only how many tokens are left.
 pub(crate) fn announce(session: &Session) {
     if has_attachment(session, "environment") {
-        remind_of_tokens(session);
+        remind_of_tokens(session, Tokens::default());
         return;
     }
     let stamp = &session.stamp;
@@ -83,7 +83,7 @@ pub(crate) fn announce(session: &Session) {
         json!({"type": "model", "identity": model, "text": identity}),
         Some(("system", &identity)),
     );
-    remind_of_tokens(session);
+    remind_of_tokens(session, Tokens::default());
     note_latch(session);
     chain(json!({"type": "session_context", "context": {}}), None);
     let date = clock::date();
@@ -126,10 +126,9 @@ pub(crate) fn snapshot_prompt(session: &Session) {
     session.transcript.chain(entry);
 }
 
-/// Tells the model how many tokens are left.
-pub(crate) fn remind_of_tokens(session: &Session) {
-    let used = session.ledger.borrow().bill.total_tokens();
-    let left = TOKEN_BUDGET.saturating_sub(used);
+/// Tells the model how many tokens are left to the turn.
+pub(crate) fn remind_of_tokens(session: &Session, used: Tokens) {
+    let left = TOKEN_BUDGET.saturating_sub(used.total());
     let text = format!("<total_tokens>{left} tokens left</total_tokens>");
     let attachment = json!({"type": "total_tokens_reminder", "text": text});
     let entry = attachment_entry(&session.stamp, attachment, Some(("system", &text)));

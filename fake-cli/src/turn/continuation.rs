@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::call::{Call, Ending, Phase, Settled, run_call};
 use super::context;
-use super::result::{Finish, unavailable_result};
+use super::result::{Finish, Standing, pending_result};
 use super::run::Turn;
 use super::settle;
 use crate::frames;
@@ -30,7 +30,7 @@ pub(crate) async fn resume_deferred_call(session: &Rc<Session>, deferral: Pendin
     lifecycle("started");
     let missing = tools::find(session, &deferral.tool).is_none();
     if missing || session.quirks.has(&Quirk::ToolDeferredUnavailable) {
-        let result = unavailable_result(session, &deferral, started, true);
+        let result = pending_result(session, &deferral, started, Standing::Unavailable);
         session.output.frame(&result);
         lifecycle("cancelled");
         session.enter_state("idle");
@@ -47,6 +47,7 @@ pub(crate) async fn resume_deferred_call(session: &Rc<Session>, deferral: Pendin
     let settled = run_or_stop(session, call, &turn).await;
     if let Ending::Deferred { input } = &settled.ending {
         settle::show_hook_success(session, &settled.call);
+        let loaded = session.transcript.read(<[serde_json::Value]>::len);
         let entry = settle::deferral_entry(session, &settled.call, input);
         let frame = frames::attachment(session, &entry["attachment"], &entry["uuid"]);
         session.output.frame(&frame);
@@ -57,9 +58,12 @@ pub(crate) async fn resume_deferred_call(session: &Rc<Session>, deferral: Pendin
             input: input.clone(),
             ..deferral
         };
-        session
-            .output
-            .frame(&unavailable_result(session, &shown, started, false));
+        session.output.frame(&pending_result(
+            session,
+            &shown,
+            started,
+            Standing::DeferredAgain { loaded },
+        ));
         session.interrupts.end_turn();
         lifecycle("completed");
         session.enter_state("idle");

@@ -157,24 +157,41 @@ fn add_outcome(frame: &mut Map<String, Value>, turn: &Turn, finish: &Finish, sto
     }
 }
 
-/// A resumed call that stays deferred: its hook deferred it again, or it cannot run here. The count
-/// of turns is that of the loaded entries (observed on CLI 2.1.316).
-pub(crate) fn unavailable_result(
+/// Why a resumed call stays deferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Its hook deferred it again.
+    DeferredAgain {
+        /// How many entries the session had.
+        loaded: usize,
+    },
+    /// The tool does not exist in this process.
+    Unavailable,
+}
+
+/// Messages that a call which is deferred again adds to the loaded ones: the two attachments and the
+/// words that would have continued (observed on CLI 2.1.316).
+const ADDED_BY_DEFERRAL: usize = 3;
+
+/// The result of a resumed call that stays deferred. Its count of turns is one of messages (observed
+/// on CLI 2.1.316).
+pub(crate) fn pending_result(
     session: &Session,
     deferral: &PendingDeferral,
     started: Instant,
-    unavailable: bool,
+    standing: Standing,
 ) -> Value {
-    let reason = if unavailable {
-        "tool_deferred_unavailable"
-    } else {
-        "tool_deferred"
+    let (reason, turns, unavailable) = match standing {
+        Standing::DeferredAgain { loaded } => ("tool_deferred", loaded + ADDED_BY_DEFERRAL, false),
+        Standing::Unavailable => {
+            let loaded = session.transcript.read(<[Value]>::len);
+            ("tool_deferred_unavailable", loaded, true)
+        }
     };
-    let loaded = session.transcript.read(<[Value]>::len);
     let mut frame = Map::new();
     frame.insert("is_error".into(), json!(unavailable));
     frame.insert("duration_api_ms".into(), json!(0));
-    frame.insert("num_turns".into(), json!(loaded));
+    frame.insert("num_turns".into(), json!(turns));
     frame.insert("stop_reason".into(), json!(reason));
     add_accounts(&mut frame, session, Tokens::default(), &[]);
     if unavailable {

@@ -182,7 +182,7 @@ impl Turn {
                 return Some(Finish::MaxTurns);
             }
             context::absorb_queued_prompts(&self.session);
-            context::remind_of_tokens(&self.session);
+            context::remind_of_tokens(&self.session, self.tokens);
             context::note_progress(&self.session);
             return None;
         }

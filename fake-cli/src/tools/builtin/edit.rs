@@ -49,7 +49,7 @@ pub(super) fn prepare(session: &Session, input: &Value) -> Result<Value, String>
 
 pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
     let path = paths::subject(session, input);
-    let shown = path.display();
+    let shown = input["file_path"].as_str().unwrap_or_default();
     let old = input["old_string"].as_str().unwrap_or_default();
     let new = input["new_string"].as_str().unwrap_or_default();
     let all = input["replace_all"] == true;
@@ -70,7 +70,7 @@ pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
     BuiltinOutcome::Success {
         content: json!(format!("The file {shown} has been updated successfully.")),
         structured: json!({
-            "filePath": path,
+            "filePath": shown,
             "oldString": old,
             "newString": new,
             "originalFile": before,

@@ -17,7 +17,7 @@ const DEFAULT_LIMIT: usize = 2000;
 
 pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
     let path = paths::subject(session, input);
-    let shown = path.display();
+    let shown = input["file_path"].as_str().unwrap_or_default();
     if path.is_dir() {
         return BuiltinOutcome::Error(format!(
             "EISDIR: illegal operation on a directory, read '{shown}'"
@@ -46,7 +46,7 @@ pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
         structured: json!({
             "type": "text",
             "file": {
-                "filePath": path,
+                "filePath": shown,
                 "content": chosen.join("\n"),
                 "numLines": chosen.len(),
                 "startLine": first,

@@ -15,7 +15,7 @@ const IN_CONTEXT: &str = "(file state is current in your context — no need to 
 
 pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
     let path = paths::subject(session, input);
-    let shown = path.display();
+    let shown = input["file_path"].as_str().unwrap_or_default();
     let content = input["content"].as_str().unwrap_or_default();
     let original = std::fs::read_to_string(&path).ok();
     let written = path
@@ -41,7 +41,7 @@ pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
         content: json!(text),
         structured: json!({
             "type": kind,
-            "filePath": path,
+            "filePath": shown,
             "content": content,
             "structuredPatch": patch,
             "originalFile": original,
