@@ -108,7 +108,7 @@ pub enum Directive {
 pub enum ReplyEnd {
     /// It was sent whole.
     Completed,
-    /// The client left before its end.
+    /// The connection went before its end: the client left, or the server was stopped.
     ClientDisconnected,
     /// A fault of the script cut it.
     ScriptedFault,

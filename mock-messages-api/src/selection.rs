@@ -198,3 +198,6 @@ fn shortened(text: &str) -> String {
 pub(crate) fn can_be_followed(reply: &Reply) -> bool {
     !ReplyTrace::new(ReplyIdentity::new(0, 0, 0), reply).is_empty()
 }
+
+#[cfg(test)]
+mod tests;

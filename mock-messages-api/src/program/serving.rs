@@ -76,8 +76,10 @@ async fn serve(arguments: &Arguments, script: Option<Script>) -> Result<(), Repo
         .into_diagnostic()
         .wrap_err("failed to print the base URL")?;
     stop.requested().await;
+    let verification = api.verify("");
+    api.stop().await;
     if arguments.verify {
-        api.verify("").map_err(|error| miette!("{error}"))?;
+        verification.map_err(|error| miette!("{error}"))?;
     }
     Ok(())
 }

@@ -188,6 +188,12 @@ impl MockMessagesApi {
         self.state.settled(session).await;
     }
 
+    /// Stops the server, closes its connections, and waits until every response has ended and is in the journal.
+    pub async fn stop(self) {
+        self.acceptor.abort();
+        self.state.all_settled().await;
+    }
+
     /// Checks that a session went as its script says.
     ///
     /// # Errors

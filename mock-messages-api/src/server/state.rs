@@ -46,6 +46,12 @@ struct Session {
     attempts: HashMap<Choice, usize>,
 }
 
+impl Session {
+    fn is_settled(&self) -> bool {
+        self.journal.iter().all(|entry| entry.end.is_some())
+    }
+}
+
 impl ServerState {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
@@ -144,13 +150,23 @@ impl ServerState {
 
     /// Waits until no response of a session is under way.
     pub(crate) async fn settled(&self, session: &str) {
-        let is_settled = || {
-            self.sessions()
-                .get(session)
-                .is_none_or(|session| session.journal.iter().all(|entry| entry.end.is_some()))
-        };
+        self.until(|sessions| sessions.get(session).is_none_or(Session::is_settled))
+            .await;
+    }
+
+    /// Waits until no response is under way.
+    pub(crate) async fn all_settled(&self) {
+        self.until(|sessions| sessions.values().all(Session::is_settled))
+            .await;
+    }
+
+    async fn until(&self, is_so: impl Fn(&BTreeMap<String, Session>) -> bool) {
         // An error means that the sender is gone, which `self` owns.
-        let _ = self.ends.subscribe().wait_for(|()| is_settled()).await;
+        let _ = self
+            .ends
+            .subscribe()
+            .wait_for(|()| is_so(&self.sessions()))
+            .await;
     }
 
     fn update<T>(
