@@ -16,7 +16,9 @@ pub enum InstallationError {
     #[error("cannot find the harness's own executable: {0}")]
     Executable(std::io::Error),
     /// Something that only a source tree has is needed.
-    #[error("cannot find {what}: no directory above this one holds the project's sources; {instead}")]
+    #[error(
+        "cannot find {what}: no directory above this one holds the project's sources; {instead}"
+    )]
     NoProject {
         /// What is needed.
         what: &'static str,
@@ -39,8 +41,14 @@ impl Installation {
     #[must_use]
     pub fn around(executable: PathBuf) -> Self {
         let here = std::env::current_dir().ok();
-        let project = here.as_deref().and_then(project_above).or_else(|| project_above(&executable));
-        Self { executable, project }
+        let project = here
+            .as_deref()
+            .and_then(project_above)
+            .or_else(|| project_above(&executable));
+        Self {
+            executable,
+            project,
+        }
     }
 
     /// The harness binary, for the processes of cells.
@@ -66,7 +74,11 @@ impl Installation {
     /// # Errors
     /// When there is no source tree around.
     pub fn scenarios(&self) -> Result<PathBuf, InstallationError> {
-        self.in_project("scenarios", "the scenarios", "name their directory with --scenarios")
+        self.in_project(
+            "scenarios",
+            "the scenarios",
+            "name their directory with --scenarios",
+        )
     }
 
     /// The manifests of the runners that come with the source tree.
@@ -74,7 +86,11 @@ impl Installation {
     /// # Errors
     /// When there is no source tree around.
     pub fn runners(&self) -> Result<PathBuf, InstallationError> {
-        self.in_project("harness/runners", "the runners", "name a manifest's file with --runner ./my-runner.yaml")
+        self.in_project(
+            "harness/runners",
+            "the runners",
+            "name a manifest's file with --runner ./my-runner.yaml",
+        )
     }
 
     /// The committed matrix.
@@ -82,7 +98,11 @@ impl Installation {
     /// # Errors
     /// When there is no source tree around.
     pub fn matrix_file(&self) -> Result<PathBuf, InstallationError> {
-        self.in_project("ci/matrix.yaml", "the matrix", "run this inside the source tree")
+        self.in_project(
+            "ci/matrix.yaml",
+            "the matrix",
+            "run this inside the source tree",
+        )
     }
 
     /// Where the evidence of cells goes that did not pass.
@@ -100,12 +120,17 @@ impl Installation {
         what: &'static str,
         instead: &'static str,
     ) -> Result<PathBuf, InstallationError> {
-        let project = self.project.as_ref().ok_or(InstallationError::NoProject { what, instead })?;
+        let project = self
+            .project
+            .as_ref()
+            .ok_or(InstallationError::NoProject { what, instead })?;
         Ok(project.join(path))
     }
 }
 
 fn project_above(start: &Path) -> Option<PathBuf> {
-    let is_project = |directory: &&Path| directory.join("harness/runners").is_dir() && directory.join("Cargo.toml").is_file();
+    let is_project = |directory: &&Path| {
+        directory.join("harness/runners").is_dir() && directory.join("Cargo.toml").is_file()
+    };
     start.ancestors().find(is_project).map(Path::to_owned)
 }

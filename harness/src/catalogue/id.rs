@@ -30,16 +30,20 @@ impl FromStr for ScenarioId {
     fn from_str(text: &str) -> Result<Self, IdError> {
         let parts: Vec<&str> = text.split('/').collect();
         match parts[..] {
-            [theme, name] if is_word(theme) && is_word(name) => {
-                Ok(Self { theme: theme.to_owned(), name: name.to_owned() })
-            }
+            [theme, name] if is_word(theme) && is_word(name) => Ok(Self {
+                theme: theme.to_owned(),
+                name: name.to_owned(),
+            }),
             _ => Err(IdError(text.to_owned())),
         }
     }
 }
 
 fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-')
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-')
 }
 
 impl fmt::Display for ScenarioId {
@@ -65,7 +69,10 @@ impl FromStr for CellSelector {
             Some((scenario, variant)) => (scenario, Some(variant.to_owned())),
             None => (text, None),
         };
-        Ok(Self { scenario: scenario.parse()?, variant })
+        Ok(Self {
+            scenario: scenario.parse()?,
+            variant,
+        })
     }
 }
 

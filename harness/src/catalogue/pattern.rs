@@ -36,7 +36,8 @@ impl Pattern {
     /// Whether it can select a variant of this scenario; only then its file is opened.
     pub(crate) fn could_select(&self, id: &ScenarioId) -> bool {
         match self.written.rsplit_once('@') {
-            Some((scenario, _)) => Regex::new(&expression(scenario)).is_ok_and(|id_part| id_part.is_match(&id.to_string())),
+            Some((scenario, _)) => Regex::new(&expression(scenario))
+                .is_ok_and(|id_part| id_part.is_match(&id.to_string())),
             None => self.expression.is_match(&id.to_string()),
         }
     }
@@ -52,12 +53,19 @@ impl FromStr for Pattern {
     type Err = PatternError;
 
     fn from_str(text: &str) -> Result<Self, PatternError> {
-        let fail = |reason: String| PatternError { pattern: text.to_owned(), reason };
+        let fail = |reason: String| PatternError {
+            pattern: text.to_owned(),
+            reason,
+        };
         if text.is_empty() {
             return Err(fail("it is empty".to_owned()));
         }
         let expression = Regex::new(&expression(text)).map_err(|error| fail(error.to_string()))?;
-        Ok(Self { written: text.to_owned(), expression, names_variant: text.contains('@') })
+        Ok(Self {
+            written: text.to_owned(),
+            expression,
+            names_variant: text.contains('@'),
+        })
     }
 }
 

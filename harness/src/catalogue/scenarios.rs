@@ -72,7 +72,10 @@ impl Catalogue {
     /// # Errors
     /// When there is no such directory or its requirements cannot be used.
     pub fn open(root: &Path) -> Result<Self, CatalogueError> {
-        let unreadable = |source| CatalogueError::Unreadable { path: root.to_owned(), source };
+        let unreadable = |source| CatalogueError::Unreadable {
+            path: root.to_owned(),
+            source,
+        };
         let root = root.canonicalize().map_err(unreadable)?;
         let requirements = Requirements::load(&root.join(REQUIREMENTS_FILE))?;
         Ok(Self { root, requirements })
@@ -101,7 +104,10 @@ impl Catalogue {
                 continue;
             }
             for file in directory(&theme)? {
-                if file.extension().is_some_and(|extension| extension == "yaml") {
+                if file
+                    .extension()
+                    .is_some_and(|extension| extension == "yaml")
+                {
                     ids.push(format!("{}/{}", stem(&theme), stem(&file)).parse()?);
                 }
             }
@@ -117,10 +123,21 @@ impl Catalogue {
     pub fn plans(&self, id: &ScenarioId) -> Result<Vec<Plan>, CatalogueError> {
         let path = self.root.join(id.file());
         let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => CatalogueError::NoScenario { id: id.to_string(), root: self.root.clone() },
-            _ => CatalogueError::Unreadable { path: path.clone(), source },
+            io::ErrorKind::NotFound => CatalogueError::NoScenario {
+                id: id.to_string(),
+                root: self.root.clone(),
+            },
+            _ => CatalogueError::Unreadable {
+                path: path.clone(),
+                source,
+            },
         })?;
-        Ok(parse(&id.to_string(), &shown(&path), &text, &self.requirements)?)
+        Ok(parse(
+            &id.to_string(),
+            &shown(&path),
+            &text,
+            &self.requirements,
+        )?)
     }
 
     /// The plan of one scenario and variant. Opens exactly one file.
@@ -129,12 +146,22 @@ impl Catalogue {
     /// As [`Catalogue::plans`], and when the variant is missing or unknown.
     pub fn plan(&self, cell: &CellSelector) -> Result<Plan, CatalogueError> {
         let plans = self.plans(&cell.scenario)?;
-        let known: Vec<String> = plans.iter().filter_map(|plan| plan.variant.clone()).collect();
-        plans.into_iter().find(|plan| plan.variant == cell.variant).ok_or_else(|| CatalogueError::NoVariant {
-            scenario: cell.scenario.to_string(),
-            variant: cell.variant.clone().unwrap_or_default(),
-            known: if known.is_empty() { "none".to_owned() } else { known.join(", ") },
-        })
+        let known: Vec<String> = plans
+            .iter()
+            .filter_map(|plan| plan.variant.clone())
+            .collect();
+        plans
+            .into_iter()
+            .find(|plan| plan.variant == cell.variant)
+            .ok_or_else(|| CatalogueError::NoVariant {
+                scenario: cell.scenario.to_string(),
+                variant: cell.variant.clone().unwrap_or_default(),
+                known: if known.is_empty() {
+                    "none".to_owned()
+                } else {
+                    known.join(", ")
+                },
+            })
     }
 
     /// The plans that any of the patterns selects, in the order of ids and variants; all without a pattern.
@@ -149,8 +176,13 @@ impl Catalogue {
                 continue;
             }
             for plan in self.plans(&id)? {
-                let cell = CellSelector { scenario: id.clone(), variant: plan.variant.clone() };
-                let matching: Vec<usize> = (0..patterns.len()).filter(|index| patterns[*index].matches(&cell)).collect();
+                let cell = CellSelector {
+                    scenario: id.clone(),
+                    variant: plan.variant.clone(),
+                };
+                let matching: Vec<usize> = (0..patterns.len())
+                    .filter(|index| patterns[*index].matches(&cell))
+                    .collect();
                 for index in &matching {
                     used[*index] = true;
                 }
@@ -160,30 +192,45 @@ impl Catalogue {
             }
         }
         if let Some(unused) = used.iter().position(|used| !used) {
-            return Err(CatalogueError::NothingSelected { pattern: patterns[unused].as_str().to_owned() });
+            return Err(CatalogueError::NothingSelected {
+                pattern: patterns[unused].as_str().to_owned(),
+            });
         }
         Ok(selected)
     }
 }
 
 fn directory(path: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
-    let unreadable = |source| CatalogueError::Unreadable { path: path.to_owned(), source };
+    let unreadable = |source| CatalogueError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
     let entries = fs::read_dir(path).map_err(unreadable)?;
-    entries.map(|entry| entry.map(|entry| entry.path()).map_err(unreadable)).collect()
+    entries
+        .map(|entry| entry.map(|entry| entry.path()).map_err(unreadable))
+        .collect()
 }
 
 /// Recorded traces and hidden directories lie beside the themes.
 fn is_not_a_theme(path: &Path) -> bool {
-    path.file_name().is_none_or(|name| name == "golden" || name.to_string_lossy().starts_with('.'))
+    path.file_name()
+        .is_none_or(|name| name == "golden" || name.to_string_lossy().starts_with('.'))
 }
 
 fn stem(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// The path as a person at this directory would write it.
 fn shown(path: &Path) -> String {
-    let here = std::env::current_dir().and_then(|here| here.canonicalize()).ok();
-    let relative = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
+    let here = std::env::current_dir()
+        .and_then(|here| here.canonicalize())
+        .ok();
+    let relative = here
+        .as_deref()
+        .and_then(|here| path.strip_prefix(here).ok());
     relative.unwrap_or(path).display().to_string()
 }

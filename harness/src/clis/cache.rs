@@ -60,12 +60,19 @@ impl Cache {
     /// # Errors
     /// When neither is known.
     pub fn of_user() -> Result<Self, CacheError> {
-        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let variable = |name: &str| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
         let root = variable("HARNESS_CACHE_DIR").or_else(|| {
-            let caches = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")))?;
+            let caches =
+                variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")))?;
             Some(caches.join("claude-adapter-harness"))
         });
-        Ok(Self { root: root.ok_or(CacheError::NoDirectory)? })
+        Ok(Self {
+            root: root.ok_or(CacheError::NoDirectory)?,
+        })
     }
 
     /// The directory of a version.
@@ -83,7 +90,11 @@ impl Cache {
     /// When it is there but damaged.
     pub fn find(&self, version: &Version) -> Result<Option<InstalledCli>, CacheError> {
         let directory = self.directory(version);
-        if directory.is_dir() { read(&directory).map(Some) } else { Ok(None) }
+        if directory.is_dir() {
+            read(&directory).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// All CLIs, oldest version first.
@@ -91,13 +102,19 @@ impl Cache {
     /// # Errors
     /// When one of them is damaged.
     pub fn list(&self) -> Result<Vec<InstalledCli>, CacheError> {
-        let Ok(entries) = fs::read_dir(self.versions()) else { return Ok(Vec::new()) };
+        let Ok(entries) = fs::read_dir(self.versions()) else {
+            return Ok(Vec::new());
+        };
         let directories = entries.filter_map(Result::ok).map(|entry| entry.path());
         let is_version = |path: &PathBuf| {
-            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| Version::parse(name).is_ok())
+            path.file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| Version::parse(name).is_ok())
         };
-        let mut found: Vec<InstalledCli> =
-            directories.filter(is_version).map(|path| read(&path)).collect::<Result<_, _>>()?;
+        let mut found: Vec<InstalledCli> = directories
+            .filter(is_version)
+            .map(|path| read(&path))
+            .collect::<Result<_, _>>()?;
         found.sort_by(|one, other| one.record.version.cmp(&other.record.version));
         Ok(found)
     }
@@ -113,13 +130,23 @@ pub(crate) fn record_in(directory: &Path) -> PathBuf {
 
 /// A full digest of an executable of this size would cost more than a cell: its size shows an interrupted copy.
 fn read(directory: &Path) -> Result<InstalledCli, CacheError> {
-    let damaged = |reason: String| CacheError::Damaged { path: directory.to_owned(), reason };
-    let text = fs::read_to_string(record_in(directory)).map_err(|error| damaged(format!("{RECORD}: {error}")))?;
-    let record: CliRecord = serde_json::from_str(&text).map_err(|error| damaged(format!("{RECORD}: {error}")))?;
+    let damaged = |reason: String| CacheError::Damaged {
+        path: directory.to_owned(),
+        reason,
+    };
+    let text = fs::read_to_string(record_in(directory))
+        .map_err(|error| damaged(format!("{RECORD}: {error}")))?;
+    let record: CliRecord =
+        serde_json::from_str(&text).map_err(|error| damaged(format!("{RECORD}: {error}")))?;
     let path = executable_in(directory);
-    let bytes = fs::metadata(&path).map_err(|error| damaged(format!("{EXECUTABLE}: {error}")))?.len();
+    let bytes = fs::metadata(&path)
+        .map_err(|error| damaged(format!("{EXECUTABLE}: {error}")))?
+        .len();
     if bytes != record.bytes {
-        return Err(damaged(format!("{EXECUTABLE} has {bytes} bytes in place of {}", record.bytes)));
+        return Err(damaged(format!(
+            "{EXECUTABLE} has {bytes} bytes in place of {}",
+            record.bytes
+        )));
     }
     Ok(InstalledCli { path, record })
 }

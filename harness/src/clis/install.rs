@@ -44,7 +44,9 @@ pub enum InstallError {
         source: io::Error,
     },
     /// The package holds another version.
-    #[error("cannot install the Claude Code CLI {version}: the package's executable says it is `{reported}`")]
+    #[error(
+        "cannot install the Claude Code CLI {version}: the package's executable says it is `{reported}`"
+    )]
     WrongVersion {
         /// The version.
         version: Version,
@@ -64,7 +66,13 @@ pub fn install(cache: &Cache, version: &Version) -> Result<InstalledCli, Install
     if let Some(installed) = cache.find(version)? {
         return Ok(installed);
     }
-    let file = |what| move |source| InstallError::File { version: version.clone(), what, source };
+    let file = |what| {
+        move |source| InstallError::File {
+            version: version.clone(),
+            what,
+            source,
+        }
+    };
     fs::create_dir_all(cache.versions()).map_err(file("the cache directory could not be made"))?;
     // Beside its later place, so that the last move is one rename.
     let staging = tempfile::Builder::new()
@@ -76,33 +84,50 @@ pub fn install(cache: &Cache, version: &Version) -> Result<InstalledCli, Install
     let ready = staging.path().join("ready");
     fs::create_dir(&ready).map_err(file("a temporary directory could not be made"))?;
     let executable = executable_in(&ready);
-    fs::rename(staging.path().join("package/claude"), &executable).map_err(file("the package has no `claude`"))?;
+    fs::rename(staging.path().join("package/claude"), &executable)
+        .map_err(file("the package has no `claude`"))?;
     check_version(version, &executable)?;
     let record = CliRecord {
         version: version.clone(),
         package: format!("{package}@{version}"),
         sha256: digest(&executable).map_err(file("the executable could not be read"))?,
-        bytes: fs::metadata(&executable).map_err(file("the executable could not be read"))?.len(),
+        bytes: fs::metadata(&executable)
+            .map_err(file("the executable could not be read"))?
+            .len(),
     };
     let text = serde_json::to_string_pretty(&record).unwrap_or_default();
     fs::write(record_in(&ready), text).map_err(file("its record could not be written"))?;
     if let Err(error) = fs::rename(&ready, cache.directory(version)) {
         // Another installation of the same version may have come first.
-        return cache.find(version)?.ok_or_else(|| file("it could not be moved into the cache")(error));
+        return cache
+            .find(version)?
+            .ok_or_else(|| file("it could not be moved into the cache")(error));
     }
-    cache.find(version)?.ok_or_else(|| file("it is not in the cache")(io::ErrorKind::NotFound.into()))
+    cache
+        .find(version)?
+        .ok_or_else(|| file("it is not in the cache")(io::ErrorKind::NotFound.into()))
 }
 
 fn package() -> Result<String, InstallError> {
     let architecture = match std::env::consts::ARCH {
         "x86_64" => "x64",
         "aarch64" => "arm64",
-        architecture => return Err(InstallError::Platform { architecture, system: std::env::consts::OS }),
+        architecture => {
+            return Err(InstallError::Platform {
+                architecture,
+                system: std::env::consts::OS,
+            });
+        }
     };
     let system = match std::env::consts::OS {
         "linux" => "linux",
         "macos" => "darwin",
-        system => return Err(InstallError::Platform { architecture: std::env::consts::ARCH, system }),
+        system => {
+            return Err(InstallError::Platform {
+                architecture: std::env::consts::ARCH,
+                system,
+            });
+        }
     };
     Ok(format!("@anthropic-ai/claude-code-{system}-{architecture}"))
 }
@@ -115,7 +140,12 @@ fn unpack(version: &Version, package: &str, directory: &Path) -> Result<(), Inst
         what: "npm left no archive",
         source,
     })?;
-    client(version, directory, "tar", &["-xzf", &archive.to_string_lossy()])
+    client(
+        version,
+        directory,
+        "tar",
+        &["-xzf", &archive.to_string_lossy()],
+    )
 }
 
 fn archive(directory: &Path) -> io::Result<PathBuf> {
@@ -126,7 +156,12 @@ fn archive(directory: &Path) -> io::Result<PathBuf> {
         .ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-fn client(version: &Version, directory: &Path, program: &str, arguments: &[&str]) -> Result<(), InstallError> {
+fn client(
+    version: &Version,
+    directory: &Path,
+    program: &str,
+    arguments: &[&str],
+) -> Result<(), InstallError> {
     let failed = |how| InstallError::Client {
         version: version.clone(),
         command: format!("{program} {}", arguments.join(" ")),
@@ -136,10 +171,18 @@ fn client(version: &Version, directory: &Path, program: &str, arguments: &[&str]
         .args(arguments)
         .current_dir(directory)
         .stdin(Stdio::null())
-        .stdout(io::stderr())
+        .stdout(Stdio::null())
         .status()
-        .map_err(|error| failed(format!("could not be started: {error}; is {program} installed?")))?;
-    if status.success() { Ok(()) } else { Err(failed(format!("ended with {status}"))) }
+        .map_err(|error| {
+            failed(format!(
+                "could not be started: {error}; is {program} installed?"
+            ))
+        })?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(failed(format!("ended with {status}")))
+    }
 }
 
 fn check_version(version: &Version, executable: &Path) -> Result<(), InstallError> {
@@ -151,7 +194,10 @@ fn check_version(version: &Version, executable: &Path) -> Result<(), InstallErro
     if reported.split_whitespace().next() == Some(version.to_string().as_str()) {
         Ok(())
     } else {
-        Err(InstallError::WrongVersion { version: version.clone(), reported })
+        Err(InstallError::WrongVersion {
+            version: version.clone(),
+            reported,
+        })
     }
 }
 

@@ -22,7 +22,11 @@ pub(crate) fn reported_version(executable: &Path) -> io::Result<String> {
         .output()?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        let reason = format!("it ended with {}: {}", output.status, stderr.lines().last().unwrap_or_default());
+        let reason = format!(
+            "it ended with {}: {}",
+            output.status,
+            stderr.lines().last().unwrap_or_default()
+        );
         return Err(io::Error::other(reason));
     }
     let text = String::from_utf8_lossy(&output.stdout);

@@ -142,5 +142,9 @@ pub(crate) enum CliCommand {
 
 fn timeout_scale(text: &str) -> Result<f64, String> {
     let scale: f64 = text.parse().map_err(|error| format!("{error}"))?;
-    if (0.01..=1000.0).contains(&scale) { Ok(scale) } else { Err("write a number from 0.01 to 1000".to_owned()) }
+    if (0.01..=1000.0).contains(&scale) {
+        Ok(scale)
+    } else {
+        Err("write a number from 0.01 to 1000".to_owned())
+    }
 }

@@ -7,9 +7,15 @@ use crate::runners::{Builder, Manifest};
 
 pub(crate) fn build(selectors: &[String]) -> Result<ExitStatus, CommandError> {
     let installation = Installation::find()?;
-    let selectors = if selectors.is_empty() { all_runners(&installation)? } else { selectors.to_vec() };
-    let manifests: Vec<Manifest> =
-        selectors.iter().map(|selector| Manifest::load(selector, &installation)).collect::<Result<_, _>>()?;
+    let selectors = if selectors.is_empty() {
+        all_runners(&installation)?
+    } else {
+        selectors.to_vec()
+    };
+    let manifests: Vec<Manifest> = selectors
+        .iter()
+        .map(|selector| Manifest::load(selector, &installation))
+        .collect::<Result<_, _>>()?;
     Builder::new(&installation).build(&manifests)?;
     let names: Vec<&str> = manifests.iter().map(Manifest::name).collect();
     eprintln!("built the workspace and the runners {}", names.join(", "));
@@ -19,9 +25,22 @@ pub(crate) fn build(selectors: &[String]) -> Result<ExitStatus, CommandError> {
 fn all_runners(installation: &Installation) -> Result<Vec<String>, CommandError> {
     let path = installation.runners()?;
     let entries = std::fs::read_dir(&path);
-    let entries = entries.map_err(|source| CommandError::File { what: "read", path, source })?;
+    let entries = entries.map_err(|source| CommandError::File {
+        what: "read",
+        path,
+        source,
+    })?;
     let mut names: Vec<String> = entries
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".yaml")?.to_owned()))
+        .filter_map(|entry| {
+            Some(
+                entry
+                    .ok()?
+                    .file_name()
+                    .to_str()?
+                    .strip_suffix(".yaml")?
+                    .to_owned(),
+            )
+        })
         .collect();
     names.sort();
     Ok(names)

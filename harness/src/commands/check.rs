@@ -29,15 +29,25 @@ pub(crate) fn check(arguments: &SelectionArguments) -> Result<ExitStatus, Comman
 }
 
 /// By their ids alone: a file with mistakes has no variants yet.
-fn selected(catalogue: &Catalogue, arguments: &SelectionArguments) -> Result<Vec<ScenarioId>, CommandError> {
+fn selected(
+    catalogue: &Catalogue,
+    arguments: &SelectionArguments,
+) -> Result<Vec<ScenarioId>, CommandError> {
     let ids = catalogue.ids()?;
     for pattern in &arguments.patterns {
         if !ids.iter().any(|id| pattern.could_select(id)) {
-            return Err(CatalogueError::NothingSelected { pattern: pattern.as_str().to_owned() }.into());
+            return Err(CatalogueError::NothingSelected {
+                pattern: pattern.as_str().to_owned(),
+            }
+            .into());
         }
     }
     let is_selected = |id: &ScenarioId| {
-        arguments.patterns.is_empty() || arguments.patterns.iter().any(|pattern| pattern.could_select(id))
+        arguments.patterns.is_empty()
+            || arguments
+                .patterns
+                .iter()
+                .any(|pattern| pattern.could_select(id))
     };
     Ok(ids.into_iter().filter(is_selected).collect())
 }

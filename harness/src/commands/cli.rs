@@ -23,5 +23,10 @@ pub(crate) fn list() -> Result<ExitStatus, CommandError> {
 }
 
 fn line(cli: &InstalledCli) -> String {
-    format!("{}  sha256 {}  {}", cli.record.version, cli.record.sha256, cli.path.display())
+    format!(
+        "{}  sha256 {}  {}",
+        cli.record.version,
+        cli.record.sha256,
+        cli.path.display()
+    )
 }

@@ -36,8 +36,12 @@ fn perform(command: Command) -> Result<ExitStatus, CommandError> {
         Command::Show(arguments) => show::show(&arguments),
         Command::Schema { of } => Ok(schema::print(of)),
         Command::Build { runners } => build::build(&runners),
-        Command::Cli { command: CliCommand::Install { version } } => cli::install(&version),
-        Command::Cli { command: CliCommand::List } => cli::list(),
+        Command::Cli {
+            command: CliCommand::Install { version },
+        } => cli::install(&version),
+        Command::Cli {
+            command: CliCommand::List,
+        } => cli::list(),
         Command::Cell => run_cell(),
     }
 }
@@ -58,7 +62,9 @@ fn run_cell() -> Result<ExitStatus, CommandError> {
 /// A mistake of the harness is one line and an exit code of its own, also on a thread.
 fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+        let place = panic
+            .location()
+            .map_or_else(String::new, |place| format!(" at {place}"));
         let message = panic.payload_as_str().unwrap_or("no message");
         eprintln!("error: a mistake in the harness itself: {message}{place}");
         std::process::exit(i32::from(ExitStatus::Bug as u8));
@@ -67,7 +73,10 @@ fn report_panics() {
 
 /// Ends as an interrupted program should, so that a calling shell stops, too.
 fn end_by_interrupt() -> ExitStatus {
-    #[expect(unsafe_code, reason = "the default action replaces the runtime's handler, right before the end")]
+    #[expect(
+        unsafe_code,
+        reason = "the default action replaces the runtime's handler, right before the end"
+    )]
     unsafe {
         let _ = signal(Signal::SIGINT, SigHandler::SigDfl);
     }

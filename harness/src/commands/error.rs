@@ -39,7 +39,11 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Cell(#[from] CellError),
     #[error("cannot {what} {}: {source}", .path.display())]
-    File { what: &'static str, path: PathBuf, source: io::Error },
+    File {
+        what: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
     #[error("cannot start the runtime: {0}")]
     Runtime(io::Error),
 }
@@ -71,7 +75,9 @@ impl CommandError {
             | Self::Interrupted(_)
             | Self::Cell(_)
             | Self::Runtime(_) => ExitStatus::CannotStart,
-            Self::Select(error) if !matches!(error, SelectError::Unknown(_)) => ExitStatus::CannotStart,
+            Self::Select(error) if !matches!(error, SelectError::Unknown(_)) => {
+                ExitStatus::CannotStart
+            }
             _ => ExitStatus::BadInput,
         }
     }

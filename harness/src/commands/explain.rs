@@ -7,7 +7,11 @@ use crate::scenario::nearest;
 
 pub(crate) fn explain(id: Option<&str>) -> Result<ExitStatus, CommandError> {
     let Some(id) = id else {
-        let width = CHECKS.iter().map(|check| check.id.len()).max().unwrap_or_default();
+        let width = CHECKS
+            .iter()
+            .map(|check| check.id.len())
+            .max()
+            .unwrap_or_default();
         for check in CHECKS {
             println!("{:<width$}  {}", check.id, check.promise);
         }
@@ -21,6 +25,11 @@ pub(crate) fn explain(id: Option<&str>) -> Result<ExitStatus, CommandError> {
         };
         return Err(CommandError::Usage(format!("unknown check `{id}`; {hint}")));
     };
-    println!("{}\n\n{}\n\n{}", check.id, check.promise, check.page.trim_end());
+    println!(
+        "{}\n\n{}\n\n{}",
+        check.id,
+        check.promise,
+        check.page.trim_end()
+    );
     Ok(ExitStatus::AsExpected)
 }

@@ -10,10 +10,17 @@ pub(crate) fn list(arguments: &SelectionArguments) -> Result<ExitStatus, Command
     let catalogue = catalogue(&Installation::find()?, arguments)?;
     let mut rows = Vec::new();
     for plan in catalogue.select(&arguments.patterns)? {
-        let selector = CellSelector { scenario: plan.scenario.parse()?, variant: plan.variant };
+        let selector = CellSelector {
+            scenario: plan.scenario.parse()?,
+            variant: plan.variant,
+        };
         rows.push((selector.to_string(), plan.title));
     }
-    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let width = rows
+        .iter()
+        .map(|(name, _)| name.len())
+        .max()
+        .unwrap_or_default();
     for (name, title) in rows {
         println!("{name:<width$}  {title}");
     }

@@ -20,7 +20,8 @@ use crate::scenario::Plan;
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitStatus, CommandError> {
     let installation = Installation::find()?;
     // What is wrong with the selection is said before anything is built.
-    let plans = catalogue(&installation, &arguments.selection)?.select(&arguments.selection.patterns)?;
+    let plans =
+        catalogue(&installation, &arguments.selection)?.select(&arguments.selection.patterns)?;
     let manifests = distinct(&arguments.runners, "--runner")?
         .map(|selector| Manifest::load(selector, &installation))
         .collect::<Result<Vec<_>, _>>()?;
@@ -38,16 +39,29 @@ fn distinct<'a>(
     selectors: &'a [String],
     option: &str,
 ) -> Result<impl Iterator<Item = &'a String> + use<'a>, CommandError> {
-    match selectors.iter().enumerate().find(|(place, selector)| selectors[..*place].contains(selector)) {
-        Some((_, twice)) => Err(CommandError::Usage(format!("`{option} {twice}` is there twice"))),
+    match selectors
+        .iter()
+        .enumerate()
+        .find(|(place, selector)| selectors[..*place].contains(selector))
+    {
+        Some((_, twice)) => Err(CommandError::Usage(format!(
+            "`{option} {twice}` is there twice"
+        ))),
         None => Ok(selectors.iter()),
     }
 }
 
-fn build(arguments: &RunArguments, installation: &Installation, manifests: &[Manifest]) -> Result<(), CommandError> {
+fn build(
+    arguments: &RunArguments,
+    installation: &Installation,
+    manifests: &[Manifest],
+) -> Result<(), CommandError> {
     let builder = Builder::new(installation);
     if arguments.no_build {
-        return Ok(builder.check(manifests, &needed_binaries(arguments, installation, manifests))?);
+        return Ok(builder.check(
+            manifests,
+            &needed_binaries(arguments, installation, manifests),
+        )?);
     }
     let before = identity(installation.executable());
     builder.build(manifests)?;
@@ -58,13 +72,22 @@ fn build(arguments: &RunArguments, installation: &Installation, manifests: &[Man
 }
 
 fn identity(file: &Path) -> Option<(u64, i64)> {
-    std::fs::metadata(file).ok().map(|metadata| (metadata.ino(), metadata.mtime()))
+    std::fs::metadata(file)
+        .ok()
+        .map(|metadata| (metadata.ino(), metadata.mtime()))
 }
 
 /// The build has replaced this program: the new one takes over, so that it and its cells are of one mind.
 fn begin_again(executable: &Path) -> CommandError {
-    let source = std::process::Command::new(executable).args(std::env::args_os().skip(1)).arg("--no-build").exec();
-    CommandError::File { what: "start the newly built", path: executable.to_owned(), source }
+    let source = std::process::Command::new(executable)
+        .args(std::env::args_os().skip(1))
+        .arg("--no-build")
+        .exec();
+    CommandError::File {
+        what: "start the newly built",
+        path: executable.to_owned(),
+        source,
+    }
 }
 
 fn needed_binaries(
@@ -72,9 +95,17 @@ fn needed_binaries(
     installation: &Installation,
     manifests: &[Manifest],
 ) -> Vec<PathBuf> {
-    let fake = arguments.clis.iter().any(|cli| cli == "fake").then_some("fake-claude");
+    let fake = arguments
+        .clis
+        .iter()
+        .any(|cli| cli == "fake")
+        .then_some("fake-claude");
     let runners = manifests.iter().filter_map(Manifest::own_binary);
-    std::iter::once("cli-tap").chain(fake).chain(runners).map(|name| installation.binary(name)).collect()
+    std::iter::once("cli-tap")
+        .chain(fake)
+        .chain(runners)
+        .map(|name| installation.binary(name))
+        .collect()
 }
 
 fn prepare(
@@ -90,7 +121,15 @@ fn prepare(
         for (cli, cli_selector) in clis.iter().zip(&arguments.clis) {
             for plan in plans {
                 let plan = plan.clone();
-                cells.push(prepare_cell(plan, manifest, runner, cli, cli_selector, installation, &settings)?);
+                cells.push(prepare_cell(
+                    plan,
+                    manifest,
+                    runner,
+                    cli,
+                    cli_selector,
+                    installation,
+                    &settings,
+                )?);
             }
         }
     }
@@ -105,9 +144,16 @@ fn settings(arguments: &RunArguments, installation: &Installation) -> CellSettin
     if (arguments.timeout_scale - 1.0).abs() > f64::EPSILON {
         repro_options.push_str(&format!(" --timeout-scale {}", arguments.timeout_scale));
     }
-    let program = if installation.project().is_some() { "cargo run -p harness --" } else { "harness" };
+    let program = if installation.project().is_some() {
+        "cargo run -p harness --"
+    } else {
+        "harness"
+    };
     CellSettings {
-        evidence: arguments.evidence.clone().unwrap_or_else(|| installation.evidence()),
+        evidence: arguments
+            .evidence
+            .clone()
+            .unwrap_or_else(|| installation.evidence()),
         keep: arguments.keep,
         timeout_scale: arguments.timeout_scale,
         repro_command: format!("{program} run"),
@@ -127,8 +173,10 @@ fn execute(
     };
     let progress = Progress::over(cells.len());
     // One thread: the kernel ends the cells when the thread ends that started them.
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CommandError::Runtime)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(CommandError::Runtime)?;
     let ended = runtime.block_on(execution.run(cells, &progress));
     progress.finish();
     let (results, duration) = ended?;
@@ -136,9 +184,14 @@ fn execute(
     Ok((results, summary))
 }
 
-fn report(arguments: &RunArguments, summary: Summary, results: &[CellResult]) -> Result<(), CommandError> {
+fn report(
+    arguments: &RunArguments,
+    summary: Summary,
+    results: &[CellResult],
+) -> Result<(), CommandError> {
     if let Some(path) = &arguments.junit {
-        let text = to_junit(results).map_err(|error| CommandError::Usage(format!("cannot write JUnit: {error}")))?;
+        let text = to_junit(results)
+            .map_err(|error| CommandError::Usage(format!("cannot write JUnit: {error}")))?;
         write(path, &text)?;
     }
     if let Some(path) = &arguments.markdown {
@@ -155,7 +208,11 @@ fn report(arguments: &RunArguments, summary: Summary, results: &[CellResult]) ->
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CommandError> {
-    std::fs::write(path, text).map_err(|source| CommandError::File { what: "write", path: path.to_owned(), source })
+    std::fs::write(path, text).map_err(|source| CommandError::File {
+        what: "write",
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// A run that is not complete says nothing about regressions, so an error weighs more than a failure.

@@ -13,7 +13,10 @@ const LANE_WIDTH: usize = 46;
 pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitStatus, CommandError> {
     let path = trace_file(&arguments.trace);
     let events = read(&path)?;
-    println!("{:>5} {:>9}  {:<LANE_WIDTH$}  {:<LANE_WIDTH$}  API", "#", "ms", "adapter", "CLI");
+    println!(
+        "{:>5} {:>9}  {:<LANE_WIDTH$}  {:<LANE_WIDTH$}  API",
+        "#", "ms", "adapter", "CLI"
+    );
     for event in &events {
         println!("{}", line(event));
         if arguments.payloads && !event.payload.is_null() {
@@ -24,7 +27,11 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitStatus, CommandError
 }
 
 fn trace_file(path: &Path) -> PathBuf {
-    if path.is_dir() { path.join("log").join("trace.jsonl") } else { path.to_owned() }
+    if path.is_dir() {
+        path.join("log").join("trace.jsonl")
+    } else {
+        path.to_owned()
+    }
 }
 
 fn read(path: &Path) -> Result<Vec<TraceEvent>, CommandError> {
@@ -36,12 +43,19 @@ fn read(path: &Path) -> Result<Vec<TraceEvent>, CommandError> {
     let mut lines = text.lines().enumerate();
     let header = lines.next().map_or("", |(_, line)| line);
     if !header.contains("trace_version") {
-        return Err(CommandError::Usage(format!("{} is no trace", path.display())));
+        return Err(CommandError::Usage(format!(
+            "{} is no trace",
+            path.display()
+        )));
     }
     lines
         .map(|(number, line)| {
             serde_json::from_str(line).map_err(|error| {
-                CommandError::Usage(format!("cannot read {} line {}: {error}", path.display(), number + 1))
+                CommandError::Usage(format!(
+                    "cannot read {} line {}: {error}",
+                    path.display(),
+                    number + 1
+                ))
             })
         })
         .collect()
@@ -58,14 +72,25 @@ fn line(event: &TraceEvent) -> String {
         Lane::Fault | Lane::Harness => None,
     };
     match indent {
-        Some(columns) => format!("{head}{}{}", " ".repeat(columns), shortened(&words(event), LANE_WIDTH)),
+        Some(columns) => format!(
+            "{head}{}{}",
+            " ".repeat(columns),
+            shortened(&words(event), LANE_WIDTH)
+        ),
         None => format!("{head}── {}", words(event)),
     }
 }
 
 fn words(event: &TraceEvent) -> String {
-    let place = event.worker.iter().cloned().chain(event.spawn.map(|spawn| format!("[{spawn}]")));
-    let fields = event.fields.iter().map(|(name, value)| format!("{name}={value}"));
+    let place = event
+        .worker
+        .iter()
+        .cloned()
+        .chain(event.spawn.map(|spawn| format!("[{spawn}]")));
+    let fields = event
+        .fields
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
     let words: Vec<String> = place.chain([event.kind.clone()]).chain(fields).collect();
     words.join(" ")
 }

@@ -76,36 +76,60 @@ impl Baseline {
     /// # Errors
     /// When it cannot be read or is malformed.
     pub fn load(path: &Path) -> Result<Self, BaselineError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| BaselineError::Unreadable { path: path.to_owned(), source })?;
-        let entries = serde_saphyr::from_str(&text)
-            .map_err(|error| BaselineError::Malformed { path: path.to_owned(), message: error.to_string() })?;
+        let text = std::fs::read_to_string(path).map_err(|source| BaselineError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
+        let entries = serde_saphyr::from_str(&text).map_err(|error| BaselineError::Malformed {
+            path: path.to_owned(),
+            message: error.to_string(),
+        })?;
         Ok(Self::new(entries, Utc::now().date_naive()))
     }
 
     /// What came of each check, given what is expected of this cell.
     pub(crate) fn judge(&self, cell: &CellName, reports: Vec<CheckReport>) -> Vec<CheckResult> {
-        let listed: Vec<&ExpectedFailure> = self.entries.iter().filter(|entry| entry.concerns(cell)).collect();
-        let mut results: Vec<CheckResult> =
-            reports.into_iter().map(|report| self.judge_check(&listed, report)).collect();
+        let listed: Vec<&ExpectedFailure> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.concerns(cell))
+            .collect();
+        let mut results: Vec<CheckResult> = reports
+            .into_iter()
+            .map(|report| self.judge_check(&listed, report))
+            .collect();
         for entry in &listed {
             if !results.iter().any(|result| result.id == entry.check) {
-                results.push(stale(&entry.check, "the baseline lists this check, but it was not made"));
+                results.push(stale(
+                    &entry.check,
+                    "the baseline lists this check, but it was not made",
+                ));
             }
         }
         results
     }
 
     fn judge_check(&self, listed: &[&ExpectedFailure], report: CheckReport) -> CheckResult {
-        let mut entries = listed.iter().filter(|entry| entry.check == report.id).peekable();
+        let mut entries = listed
+            .iter()
+            .filter(|entry| entry.check == report.id)
+            .peekable();
         if report.passed {
             return match entries.peek() {
-                Some(_) => stale(&report.id, "the baseline lists a failure, but the check passed"),
+                Some(_) => stale(
+                    &report.id,
+                    "the baseline lists a failure, but the check passed",
+                ),
                 None => CheckResult::new(report, CheckOutcome::Passed),
             };
         }
-        let excused = entries.any(|entry| report.message.starts_with(&entry.message) && !self.has_expired(entry));
-        let outcome = if excused { CheckOutcome::ExpectedFailure } else { CheckOutcome::Failed };
+        let excused = entries
+            .any(|entry| report.message.starts_with(&entry.message) && !self.has_expired(entry));
+        let outcome = if excused {
+            CheckOutcome::ExpectedFailure
+        } else {
+            CheckOutcome::Failed
+        };
         CheckResult::new(report, outcome)
     }
 
@@ -116,8 +140,8 @@ impl Baseline {
 
 impl ExpectedFailure {
     fn concerns(&self, cell: &CellName) -> bool {
-        let is_scenario =
-            self.scenario == cell.selector.to_string() || self.scenario == cell.selector.scenario.to_string();
+        let is_scenario = self.scenario == cell.selector.to_string()
+            || self.scenario == cell.selector.scenario.to_string();
         is_scenario && self.cli.as_ref().is_none_or(|cli| *cli == cell.cli)
     }
 }
@@ -160,19 +184,47 @@ mod tests {
 
     #[test]
     fn a_listed_failure_is_expected_until_it_expires() {
-        assert_eq!(outcome("2026-06-30", "a::fake::kill/write", false, "2 effects of publish"), CheckOutcome::ExpectedFailure);
-        assert_eq!(outcome("2026-07-01", "a::fake::kill/write", false, "2 effects of publish"), CheckOutcome::Failed);
+        assert_eq!(
+            outcome(
+                "2026-06-30",
+                "a::fake::kill/write",
+                false,
+                "2 effects of publish"
+            ),
+            CheckOutcome::ExpectedFailure
+        );
+        assert_eq!(
+            outcome(
+                "2026-07-01",
+                "a::fake::kill/write",
+                false,
+                "2 effects of publish"
+            ),
+            CheckOutcome::Failed
+        );
     }
 
     #[test]
     fn another_failure_or_another_cell_is_not_excused() {
-        assert_eq!(outcome("2026-01-01", "a::fake::kill/write", false, "3 effects"), CheckOutcome::Failed);
-        assert_eq!(outcome("2026-01-01", "a::fake::kill/other", false, "2 effects"), CheckOutcome::Failed);
+        assert_eq!(
+            outcome("2026-01-01", "a::fake::kill/write", false, "3 effects"),
+            CheckOutcome::Failed
+        );
+        assert_eq!(
+            outcome("2026-01-01", "a::fake::kill/other", false, "2 effects"),
+            CheckOutcome::Failed
+        );
     }
 
     #[test]
     fn a_listed_check_that_passes_is_stale() {
-        assert_eq!(outcome("2026-01-01", "a::fake::kill/write@x", true, ""), CheckOutcome::StaleBaseline);
-        assert_eq!(outcome("2026-01-01", "a::fake::kill/other", true, ""), CheckOutcome::Passed);
+        assert_eq!(
+            outcome("2026-01-01", "a::fake::kill/write@x", true, ""),
+            CheckOutcome::StaleBaseline
+        );
+        assert_eq!(
+            outcome("2026-01-01", "a::fake::kill/other", true, ""),
+            CheckOutcome::Passed
+        );
     }
 }

@@ -18,7 +18,11 @@ pub struct CellName {
 
 impl fmt::Display for CellName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}::{}::{}", self.runner, self.cli, self.selector)
+        write!(
+            formatter,
+            "{}::{}::{}",
+            self.runner, self.cli, self.selector
+        )
     }
 }
 
@@ -26,7 +30,9 @@ impl fmt::Display for CellName {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CellNameError {
     /// Its form is wrong.
-    #[error("`{0}` names no cell; write `runner::cli::theme/name` or `runner::cli::theme/name@variant`")]
+    #[error(
+        "`{0}` names no cell; write `runner::cli::theme/name` or `runner::cli::theme/name@variant`"
+    )]
     Form(String),
     /// Its last part names no scenario.
     #[error(transparent)]
@@ -38,8 +44,14 @@ impl FromStr for CellName {
 
     fn from_str(text: &str) -> Result<Self, CellNameError> {
         let parts: Vec<&str> = text.split("::").collect();
-        let [runner, cli, selector] = parts[..] else { return Err(CellNameError::Form(text.to_owned())) };
-        Ok(Self { runner: runner.to_owned(), cli: cli.to_owned(), selector: selector.parse()? })
+        let [runner, cli, selector] = parts[..] else {
+            return Err(CellNameError::Form(text.to_owned()));
+        };
+        Ok(Self {
+            runner: runner.to_owned(),
+            cli: cli.to_owned(),
+            selector: selector.parse()?,
+        })
     }
 }
 
@@ -49,7 +61,10 @@ mod tests {
 
     #[test]
     fn a_name_survives_being_written_and_read() {
-        for text in ["rust::fake::kill/sigkill-mid-write", "python::2.1.316::restart/wait@graceful"] {
+        for text in [
+            "rust::fake::kill/sigkill-mid-write",
+            "python::2.1.316::restart/wait@graceful",
+        ] {
             let name: CellName = text.parse().expect("a name");
             assert_eq!(name.to_string(), text);
         }
@@ -57,7 +72,13 @@ mod tests {
 
     #[test]
     fn what_is_no_name_is_refused() {
-        for text in ["", "rust::fake", "rust::fake::kill", "rust::fake::Kill/x", "a::b::c/d::e"] {
+        for text in [
+            "",
+            "rust::fake",
+            "rust::fake::kill",
+            "rust::fake::Kill/x",
+            "a::b::c/d::e",
+        ] {
             assert!(text.parse::<CellName>().is_err(), "{text}");
         }
     }

@@ -29,7 +29,12 @@ struct Ended {
 pub async fn run_cell(cell: &PreparedCell, executable: &Path) -> CellResult {
     let started = Instant::now();
     let broken = |message: String| {
-        CellResult::without_report(cell.name.clone(), cell.request.repro.clone(), started.elapsed(), message)
+        CellResult::without_report(
+            cell.name.clone(),
+            cell.request.repro.clone(),
+            started.elapsed(),
+            message,
+        )
     };
     let request = match serde_json::to_vec(&cell.request) {
         Ok(request) => request,
@@ -37,27 +42,50 @@ pub async fn run_cell(cell: &PreparedCell, executable: &Path) -> CellResult {
     };
     let process = match spawn(executable) {
         Ok(process) => process,
-        Err(error) => return broken(format!("the cell's process {} cannot be started: {error}", executable.display())),
+        Err(error) => {
+            return broken(format!(
+                "the cell's process {} cannot be started: {error}",
+                executable.display()
+            ));
+        }
     };
     let guard = TreeGuard::of(&process);
     let ended = match tokio::time::timeout(cell.deadline, converse(process, request)).await {
         Ok(Ok(ended)) => ended,
-        Ok(Err(error)) => return broken(format!("the cell's process cannot be talked to: {error}")),
-        Err(_) => return broken(format!("the cell did not end within {:?} and was killed", cell.deadline)),
+        Ok(Err(error)) => {
+            return broken(format!("the cell's process cannot be talked to: {error}"));
+        }
+        Err(_) => {
+            return broken(format!(
+                "the cell did not end within {:?} and was killed",
+                cell.deadline
+            ));
+        }
     };
     guard.disarm();
     match serde_json::from_slice::<CellReport>(&ended.stdout) {
-        Ok(report) if ended.status.success() => {
-            CellResult::new(cell.name.clone(), cell.request.repro.clone(), report, &cell.baseline)
-        }
+        Ok(report) if ended.status.success() => CellResult::new(
+            cell.name.clone(),
+            cell.request.repro.clone(),
+            report,
+            &cell.baseline,
+        ),
         _ => broken(last_words(&ended)),
     }
 }
 
 fn spawn(executable: &Path) -> io::Result<Child> {
     let mut command = Command::new(executable);
-    command.arg("cell").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    #[expect(unsafe_code, reason = "prctl is async-signal-safe and touches nothing of the parent")]
+    command
+        .arg("cell")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    #[expect(
+        unsafe_code,
+        reason = "prctl is async-signal-safe and touches nothing of the parent"
+    )]
     unsafe {
         command.pre_exec(|| prctl::set_pdeathsig(Signal::SIGKILL).map_err(io::Error::from));
     }
@@ -77,7 +105,11 @@ async fn converse(mut process: Child, request: Vec<u8>) -> io::Result<Ended> {
             drop(stdin);
         };
         let talk = async {
-            let _ = tokio::join!(write, output.read_to_end(&mut stdout), errors.read_to_end(&mut stderr));
+            let _ = tokio::join!(
+                write,
+                output.read_to_end(&mut stdout),
+                errors.read_to_end(&mut stderr)
+            );
         };
         let mut talk = pin!(talk.fuse());
         let status = tokio::select! {
@@ -88,15 +120,29 @@ async fn converse(mut process: Child, request: Vec<u8>) -> io::Result<Ended> {
         let _ = tokio::time::timeout(PIPE_BOUND, talk).await;
         status
     };
-    Ok(Ended { status, stdout, stderr })
+    Ok(Ended {
+        status,
+        stdout,
+        stderr,
+    })
 }
 
 fn last_words(ended: &Ended) -> String {
     let stderr = String::from_utf8_lossy(&ended.stderr);
-    let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = stderr
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     let last = lines[lines.len().saturating_sub(5)..].join("; ");
-    let said = if last.is_empty() { String::new() } else { format!(": {last}") };
-    format!("the cell's process ended with {} and without a report{said}", ended.status)
+    let said = if last.is_empty() {
+        String::new()
+    } else {
+        format!(": {last}")
+    };
+    format!(
+        "the cell's process ended with {} and without a report{said}",
+        ended.status
+    )
 }
 
 /// Kills a cell's process and everything below it, unless it has ended by itself. What outlives it then is the caller's

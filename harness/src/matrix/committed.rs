@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 
 use crate::catalogue::{Catalogue, CatalogueError, CellSelector, Pattern};
@@ -57,16 +57,26 @@ pub enum MatrixError {
     Catalogue(#[from] CatalogueError),
 }
 
+/// The JSON Schema of the committed matrix, for completion in editors.
+#[must_use]
+pub fn matrix_schema() -> Schema {
+    schema_for!(CommittedMatrix)
+}
+
 impl CommittedMatrix {
     /// Reads a file.
     ///
     /// # Errors
     /// When it cannot be read or is malformed.
     pub fn load(path: &Path) -> Result<Self, MatrixError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| MatrixError::Unreadable { path: path.to_owned(), source })?;
-        serde_saphyr::from_str(&text)
-            .map_err(|error| MatrixError::Malformed { path: path.to_owned(), message: error.to_string() })
+        let text = std::fs::read_to_string(path).map_err(|source| MatrixError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
+        serde_saphyr::from_str(&text).map_err(|error| MatrixError::Malformed {
+            path: path.to_owned(),
+            message: error.to_string(),
+        })
     }
 }
 
@@ -76,17 +86,28 @@ impl CommittedPair {
     /// # Errors
     /// When a scenario cannot be used, or a pattern is wrong or selects nothing.
     pub fn cells(&self, catalogue: &Catalogue) -> Result<Vec<CellSelector>, CatalogueError> {
-        let patterns: Vec<Pattern> = self.scenarios.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
+        let patterns: Vec<Pattern> = self
+            .scenarios
+            .iter()
+            .map(|text| text.parse())
+            .collect::<Result<_, _>>()?;
         let plans = catalogue.select(&patterns)?;
         plans
             .into_iter()
-            .map(|plan| Ok(CellSelector { scenario: plan.scenario.parse()?, variant: plan.variant }))
+            .map(|plan| {
+                Ok(CellSelector {
+                    scenario: plan.scenario.parse()?,
+                    variant: plan.variant,
+                })
+            })
             .collect()
     }
 
     /// Whether the runner is known not to be able to run this cell.
     #[must_use]
     pub fn is_not_applicable(&self, cell: &CellSelector) -> bool {
-        self.not_applicable.iter().any(|name| *name == cell.to_string() || *name == cell.scenario.to_string())
+        self.not_applicable
+            .iter()
+            .any(|name| *name == cell.to_string() || *name == cell.scenario.to_string())
     }
 }

@@ -20,6 +20,15 @@ pub trait Observer {
     fn ended(&self, result: &CellResult);
 }
 
+/// Hears of everything and says nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct SilentObserver;
+
+impl Observer for SilentObserver {
+    fn begins(&self, _: &PreparedCell) {}
+    fn ended(&self, _: &CellResult) {}
+}
+
 /// A run of many cells.
 #[derive(Debug)]
 pub struct Execution {
@@ -69,8 +78,10 @@ impl Execution {
 
 async fn interrupted() {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
         return std::future::pending().await;
     };
     tokio::select! {

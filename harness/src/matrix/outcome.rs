@@ -83,7 +83,12 @@ const CELL_CHECK: &str = "cell";
 
 impl CellResult {
     /// The result of a cell that came to a report.
-    pub(crate) fn new(name: CellName, repro: String, report: CellReport, baseline: &Baseline) -> Self {
+    pub(crate) fn new(
+        name: CellName,
+        repro: String,
+        report: CellReport,
+        baseline: &Baseline,
+    ) -> Self {
         let checks = match &report.verdict {
             Verdict::Error { message } => vec![cell_check(CheckOutcome::Error, message.clone())],
             Verdict::NotApplicable { missing } => {
@@ -104,25 +109,58 @@ impl CellResult {
     }
 
     /// The result of a cell that did not come to a report.
-    pub(crate) fn without_report(name: CellName, repro: String, duration: Duration, message: String) -> Self {
+    pub(crate) fn without_report(
+        name: CellName,
+        repro: String,
+        duration: Duration,
+        message: String,
+    ) -> Self {
         let checks = vec![cell_check(CheckOutcome::Error, message)];
-        Self { name, outcome: Outcome::Error, duration, checks, last_events: Vec::new(), evidence: None, repro }
+        Self {
+            name,
+            outcome: Outcome::Error,
+            duration,
+            checks,
+            last_events: Vec::new(),
+            evidence: None,
+            repro,
+        }
     }
 
     /// The checks that a person must see.
     pub fn findings(&self) -> impl Iterator<Item = &CheckResult> {
-        self.checks.iter().filter(|check| check.outcome != CheckOutcome::Passed)
+        self.checks
+            .iter()
+            .filter(|check| check.outcome != CheckOutcome::Passed)
     }
 }
 
 fn cell_check(outcome: CheckOutcome, message: String) -> CheckResult {
-    CheckResult { id: CELL_CHECK.to_owned(), outcome, message, expected: String::new(), seen: String::new() }
+    CheckResult {
+        id: CELL_CHECK.to_owned(),
+        outcome,
+        message,
+        expected: String::new(),
+        seen: String::new(),
+    }
 }
 
 impl CheckResult {
     pub(crate) fn new(report: CheckReport, outcome: CheckOutcome) -> Self {
-        let CheckReport { id, message, expected, seen, .. } = report;
-        Self { id, outcome, message, expected, seen }
+        let CheckReport {
+            id,
+            message,
+            expected,
+            seen,
+            ..
+        } = report;
+        Self {
+            id,
+            outcome,
+            message,
+            expected,
+            seen,
+        }
     }
 }
 
@@ -169,7 +207,12 @@ impl Summary {
     /// Counts.
     #[must_use]
     pub fn of(results: &[CellResult], duration: Duration) -> Self {
-        let count = |outcome| results.iter().filter(|result| result.outcome == outcome).count();
+        let count = |outcome| {
+            results
+                .iter()
+                .filter(|result| result.outcome == outcome)
+                .count()
+        };
         Self {
             total: results.len(),
             passed: count(Outcome::Passed),

@@ -65,15 +65,26 @@ pub fn prepare_cell(
     installation: &Installation,
     settings: &CellSettings,
 ) -> Result<PreparedCell, PreparationError> {
-    let selector = CellSelector { scenario: plan.scenario.parse()?, variant: plan.variant.clone() };
-    let name = CellName { runner: manifest.name().to_owned(), cli: cli.name.clone(), selector };
+    let selector = CellSelector {
+        scenario: plan.scenario.parse()?,
+        variant: plan.variant.clone(),
+    };
+    let name = CellName {
+        runner: manifest.name().to_owned(),
+        cli: cli.name.clone(),
+        selector,
+    };
     let repro = format!(
         "{} '{}' --runner {runner_selector} --cli {cli_selector}{}",
         settings.repro_command, name.selector, settings.repro_options
     );
     let deadline = deadline(&plan, cli, settings.timeout_scale);
     let request = CellRequest {
-        evidence: settings.evidence.join(&name.runner).join(&name.cli).join(name.selector.to_string()),
+        evidence: settings
+            .evidence
+            .join(&name.runner)
+            .join(&name.cli)
+            .join(name.selector.to_string()),
         plan,
         runner: manifest.command(installation)?,
         cli: cli.clone(),
@@ -82,14 +93,27 @@ pub fn prepare_cell(
         timeout_scale: settings.timeout_scale,
         repro,
     };
-    let baseline = manifest.baseline().map(|path| Baseline::load(&path)).transpose()?.unwrap_or_default();
-    Ok(PreparedCell { name, request, baseline, deadline })
+    let baseline = manifest
+        .baseline()
+        .map(|path| Baseline::load(&path))
+        .transpose()?
+        .unwrap_or_default();
+    Ok(PreparedCell {
+        name,
+        request,
+        baseline,
+        deadline,
+    })
 }
 
 /// Well beyond the sum of the bounds that the cell keeps itself, so that its own, better message comes first.
 fn deadline(plan: &Plan, cli: &CliBinary, scale: f64) -> Duration {
     let usual = Duration::from_secs(if cli.real { 60 } else { 10 });
     let step = plan.step_timeout.unwrap_or(usual);
-    let bounds = u32::try_from(plan.steps.len()).unwrap_or(u32::MAX).saturating_add(12);
-    step.saturating_mul(bounds).max(Duration::from_secs(120)).mul_f64(scale.clamp(0.01, 1000.0))
+    let bounds = u32::try_from(plan.steps.len())
+        .unwrap_or(u32::MAX)
+        .saturating_add(12);
+    step.saturating_mul(bounds)
+        .max(Duration::from_secs(120))
+        .mul_f64(scale.clamp(0.01, 1000.0))
 }

@@ -37,33 +37,127 @@ const fn request(
     result: Option<&'static str>,
     purpose: &'static str,
 ) -> Method {
-    Method { name, sender, params, result: Some(result), purpose }
+    Method {
+        name,
+        sender,
+        params,
+        result: Some(result),
+        purpose,
+    }
 }
 
 const fn notification(name: &'static str, params: &'static str, purpose: &'static str) -> Method {
-    Method { name, sender: Sender::Runner, params: Some(params), result: None, purpose }
+    Method {
+        name,
+        sender: Sender::Runner,
+        params: Some(params),
+        result: None,
+        purpose,
+    }
 }
 
 /// Every method of version 1, in the order in which a runner usually meets them.
 pub const METHODS: &[Method] = {
     use Sender::{Harness, Runner};
     &[
-        request("initialize", Harness, Some("InitializeParams"), Some("InitializeResult"), "The first request to each process: what it is for, and who it is"),
-        request("agent/define", Harness, Some("AgentDefinition"), None, "The agent to build"),
-        request("worker/start", Harness, None, None, "From now on, work on whatever is due"),
-        request("worker/stop", Harness, None, None, "Finish what is in flight, take nothing new, lose nothing"),
-        request("session/start", Harness, Some("SessionStartParams"), None, "Start a session, with or without a first message"),
-        request("session/send", Harness, Some("SessionSendParams"), Some("Accepted"), "A user message"),
-        request("session/resolve", Harness, Some("SessionResolveParams"), Some("Accepted"), "A person's answer to a pending interrupt"),
-        request("session/cancel", Harness, Some("SessionParams"), Some("Accepted"), "Cancel the turn"),
-        request("session/snapshot", Harness, Some("SessionParams"), Some("Snapshot"), "The session as it is"),
+        request(
+            "initialize",
+            Harness,
+            Some("InitializeParams"),
+            Some("InitializeResult"),
+            "The first request to each process: what it is for, and who it is",
+        ),
+        request(
+            "agent/define",
+            Harness,
+            Some("AgentDefinition"),
+            None,
+            "The agent to build",
+        ),
+        request(
+            "worker/start",
+            Harness,
+            None,
+            None,
+            "From now on, work on whatever is due",
+        ),
+        request(
+            "worker/stop",
+            Harness,
+            None,
+            None,
+            "Finish what is in flight, take nothing new, lose nothing",
+        ),
+        request(
+            "session/start",
+            Harness,
+            Some("SessionStartParams"),
+            None,
+            "Start a session, with or without a first message",
+        ),
+        request(
+            "session/send",
+            Harness,
+            Some("SessionSendParams"),
+            Some("Accepted"),
+            "A user message",
+        ),
+        request(
+            "session/resolve",
+            Harness,
+            Some("SessionResolveParams"),
+            Some("Accepted"),
+            "A person's answer to a pending interrupt",
+        ),
+        request(
+            "session/cancel",
+            Harness,
+            Some("SessionParams"),
+            Some("Accepted"),
+            "Cancel the turn",
+        ),
+        request(
+            "session/snapshot",
+            Harness,
+            Some("SessionParams"),
+            Some("Snapshot"),
+            "The session as it is",
+        ),
         request("shutdown", Harness, None, None, "Answer, then exit with 0"),
-        request("tool/call", Runner, Some("ToolCallParams"), Some("ToolCallResult"), "A handler of a custom tool was entered"),
-        request("hook/call", Runner, Some("HookCallParams"), Some("HookCallResult"), "An application hook was called"),
-        request("options/call", Runner, Some("OptionsCallParams"), Some("OptionsCallResult"), "The options of this attempt are needed (capability `options_factory`)"),
-        request("step/gate", Runner, Some("StepGateParams"), None, "A Step is at a commit boundary and waits (capability `gates`)"),
+        request(
+            "tool/call",
+            Runner,
+            Some("ToolCallParams"),
+            Some("ToolCallResult"),
+            "A handler of a custom tool was entered",
+        ),
+        request(
+            "hook/call",
+            Runner,
+            Some("HookCallParams"),
+            Some("HookCallResult"),
+            "An application hook was called",
+        ),
+        request(
+            "options/call",
+            Runner,
+            Some("OptionsCallParams"),
+            Some("OptionsCallResult"),
+            "The options of this attempt are needed (capability `options_factory`)",
+        ),
+        request(
+            "step/gate",
+            Runner,
+            Some("StepGateParams"),
+            None,
+            "A Step is at a commit boundary and waits (capability `gates`)",
+        ),
         notification("event", "EventParams", "A live event (capability `events`)"),
-        notification("session/changed", "SessionChangedParams", "A session's snapshot has changed"),
+        notification(
+            "session/changed",
+            "SessionChangedParams",
+            "A session's snapshot has changed",
+        ),
     ]
 };
 
@@ -91,7 +185,10 @@ pub fn protocol_schema() -> Value {
     register::<SessionChangedParams>(&mut generator);
     let mut definitions = generator.take_definitions(true);
     definitions.sort_keys();
-    let methods: Map<String, Value> = METHODS.iter().map(|method| (method.name.to_owned(), described(method))).collect();
+    let methods: Map<String, Value> = METHODS
+        .iter()
+        .map(|method| (method.name.to_owned(), described(method)))
+        .collect();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Runner protocol",

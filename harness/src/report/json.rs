@@ -37,7 +37,11 @@ struct JsonCheck<'a> {
 /// The report as one JSON document.
 #[must_use]
 pub fn to_json(summary: Summary, results: &[CellResult]) -> String {
-    let report = JsonReport { schema: JSON_SCHEMA, summary, cells: results.iter().map(cell).collect() };
+    let report = JsonReport {
+        schema: JSON_SCHEMA,
+        summary,
+        cells: results.iter().map(cell).collect(),
+    };
     serde_json::to_string_pretty(&report).unwrap_or_default()
 }
 
@@ -52,7 +56,11 @@ fn cell(result: &CellResult) -> JsonCell<'_> {
         checks: result
             .checks
             .iter()
-            .map(|check| JsonCheck { id: &check.id, outcome: check.outcome, message: &check.message })
+            .map(|check| JsonCheck {
+                id: &check.id,
+                outcome: check.outcome,
+                message: &check.message,
+            })
             .collect(),
         repro: &result.repro,
     }

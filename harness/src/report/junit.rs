@@ -20,7 +20,12 @@ pub fn to_junit(results: &[CellResult]) -> Result<String, quick_junit::Serialize
     }
     for name in pairs {
         let mut suite = TestSuite::new(name.clone());
-        suite.add_test_cases(results.iter().filter(|result| pair(result) == name).map(case));
+        suite.add_test_cases(
+            results
+                .iter()
+                .filter(|result| pair(result) == name)
+                .map(case),
+        );
         report.add_test_suite(suite);
     }
     report.to_string()
@@ -34,7 +39,9 @@ fn case(result: &CellResult) -> TestCase {
     let mut status = match result.outcome {
         Outcome::Passed => TestCaseStatus::success(),
         Outcome::NotApplicable | Outcome::ExpectedFailure => TestCaseStatus::skipped(),
-        Outcome::Failed | Outcome::StaleBaseline => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Outcome::Failed | Outcome::StaleBaseline => {
+            TestCaseStatus::non_success(NonSuccessKind::Failure)
+        }
         Outcome::Error => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
     if let Some(first) = result.findings().next() {

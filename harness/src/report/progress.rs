@@ -22,7 +22,9 @@ impl Progress {
             return Self { bar: None };
         }
         let bar = ProgressBar::new(u64::try_from(cells).unwrap_or(u64::MAX));
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {pos}/{len} {wide_msg} {elapsed}") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{spinner} {pos}/{len} {wide_msg} {elapsed}")
+        {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(100));
@@ -45,7 +47,12 @@ impl Observer for Progress {
     }
 
     fn ended(&self, result: &CellResult) {
-        let line = format!("{:<14} {} ({:.1} s)", word(result.outcome), result.name, result.duration.as_secs_f64());
+        let line = format!(
+            "{:<14} {} ({:.1} s)",
+            word(result.outcome),
+            result.name,
+            result.duration.as_secs_f64()
+        );
         match &self.bar {
             Some(bar) => {
                 bar.println(line);

@@ -24,14 +24,30 @@ impl<'a> Matrix<'a> {
         }
         let cell = |selector: &CellSelector, (runner, cli): (&str, &str)| {
             results.iter().find(|result| {
-                result.name.selector == *selector && result.name.runner == runner && result.name.cli == cli
+                result.name.selector == *selector
+                    && result.name.runner == runner
+                    && result.name.cli == cli
             })
         };
         let rows = selectors
             .iter()
-            .map(|selector| (selector.to_string(), columns.iter().map(|column| cell(selector, *column)).collect()))
+            .map(|selector| {
+                (
+                    selector.to_string(),
+                    columns
+                        .iter()
+                        .map(|column| cell(selector, *column))
+                        .collect(),
+                )
+            })
             .collect();
-        Self { columns: columns.iter().map(|(runner, cli)| format!("{runner} × {cli}")).collect(), rows }
+        Self {
+            columns: columns
+                .iter()
+                .map(|(runner, cli)| format!("{runner} × {cli}"))
+                .collect(),
+            rows,
+        }
     }
 }
 

@@ -12,7 +12,10 @@ use crate::matrix::{CellResult, CheckOutcome, CheckResult, Outcome, Summary};
 #[must_use]
 pub fn to_terminal(summary: Summary, results: &[CellResult], colours: bool) -> String {
     let mut text = format!("{}\n\n", matrix(results, colours));
-    for result in results.iter().filter(|result| deserves_words(result.outcome)) {
+    for result in results
+        .iter()
+        .filter(|result| deserves_words(result.outcome))
+    {
         text.push_str(&findings(result));
         text.push('\n');
     }
@@ -37,7 +40,11 @@ fn matrix(results: &[CellResult], colours: bool) -> Table {
 }
 
 fn shown(result: &CellResult, colours: bool) -> Cell {
-    let cell = Cell::new(format!("{} {:.1} s", word(result.outcome), result.duration.as_secs_f64()));
+    let cell = Cell::new(format!(
+        "{} {:.1} s",
+        word(result.outcome),
+        result.duration.as_secs_f64()
+    ));
     if !colours {
         return cell;
     }
@@ -50,7 +57,10 @@ fn shown(result: &CellResult, colours: bool) -> Cell {
 }
 
 fn deserves_words(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Failed | Outcome::StaleBaseline | Outcome::Error)
+    matches!(
+        outcome,
+        Outcome::Failed | Outcome::StaleBaseline | Outcome::Error
+    )
 }
 
 /// What went wrong in one cell, why, and how to see it again.
@@ -110,5 +120,9 @@ pub fn summary_line(summary: Summary) -> String {
         .collect();
     let cells = if summary.total == 1 { "cell" } else { "cells" };
     let seconds = summary.duration_ms as f64 / 1000.0;
-    format!("{} {cells}: {} ({seconds:.1} s)", summary.total, counts.join(", "))
+    format!(
+        "{} {cells}: {} ({seconds:.1} s)",
+        summary.total,
+        counts.join(", ")
+    )
 }

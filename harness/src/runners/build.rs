@@ -57,7 +57,9 @@ pub enum BuildError {
         source_file: PathBuf,
     },
     /// A runner is not built, or its inputs have changed since.
-    #[error("the runner `{0}` is not built, or its inputs have changed since; build it with `cargo run -p harness -- build --runner {0}`")]
+    #[error(
+        "the runner `{0}` is not built, or its inputs have changed since; build it with `cargo run -p harness -- build --runner {0}`"
+    )]
     RunnerStale(String),
 }
 
@@ -65,7 +67,10 @@ impl<'a> Builder<'a> {
     /// A builder for what lies around this installation.
     #[must_use]
     pub fn new(installation: &'a Installation) -> Self {
-        Self { installation, records: installation.binary("runner-builds") }
+        Self {
+            installation,
+            records: installation.binary("runner-builds"),
+        }
     }
 
     /// Builds the workspace's binaries, when this is the workspace's own harness, and the runners that are out of date.
@@ -97,7 +102,10 @@ impl<'a> Builder<'a> {
                 None => {}
                 Some(Staleness::Missing) => return Err(BuildError::Missing(binary.clone())),
                 Some(Staleness::OlderThan(source_file)) => {
-                    return Err(BuildError::Stale { binary: binary.clone(), source_file });
+                    return Err(BuildError::Stale {
+                        binary: binary.clone(),
+                        source_file,
+                    });
                 }
             }
         }
@@ -111,7 +119,11 @@ impl<'a> Builder<'a> {
 
     fn lock(&self) -> Result<File, BuildError> {
         let path = self.records.join("lock");
-        let failed = |source| BuildError::File { what: "the workspace".to_owned(), path: path.clone(), source };
+        let failed = |source| BuildError::File {
+            what: "the workspace".to_owned(),
+            path: path.clone(),
+            source,
+        };
         fs::create_dir_all(&self.records).map_err(failed)?;
         let file = File::create(&path).map_err(failed)?;
         file.lock().map_err(failed)?;
@@ -120,7 +132,11 @@ impl<'a> Builder<'a> {
 
     /// The workspace whose target directory this executable is in.
     fn own_workspace(&self) -> Option<&Path> {
-        let inside = self.installation.executable().ancestors().any(|directory| directory.join("CACHEDIR.TAG").is_file());
+        let inside = self
+            .installation
+            .executable()
+            .ancestors()
+            .any(|directory| directory.join("CACHEDIR.TAG").is_file());
         self.installation.project().filter(|_| inside)
     }
 
@@ -138,12 +154,17 @@ impl<'a> Builder<'a> {
             run(&what, command, manifest.directory())?;
         }
         let path = self.record(manifest);
-        fs::write(&path, fingerprint(manifest)?).map_err(|source| BuildError::File { what, path, source })
+        fs::write(&path, fingerprint(manifest)?).map_err(|source| BuildError::File {
+            what,
+            path,
+            source,
+        })
     }
 
     fn record(&self, manifest: &Manifest) -> PathBuf {
         let place = Sha256::digest(manifest.path().to_string_lossy().as_bytes());
-        self.records.join(format!("{}-{}", manifest.name(), hexadecimal(&place[..8])))
+        self.records
+            .join(format!("{}-{}", manifest.name(), hexadecimal(&place[..8])))
     }
 }
 
@@ -165,9 +186,19 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 
 /// Runs a command whose output is only of interest when it fails: it goes to stderr.
 fn run(what: &str, command: &[String], directory: &Path) -> Result<(), BuildError> {
-    let (program, arguments) = command.split_first().map_or(("", &[][..]), |(program, rest)| (program.as_str(), rest));
-    let program = if program.contains('/') { directory.join(program) } else { PathBuf::from(program) };
-    let failed = |how| BuildError::Failed { what: what.to_owned(), command: command.join(" "), how };
+    let (program, arguments) = command
+        .split_first()
+        .map_or(("", &[][..]), |(program, rest)| (program.as_str(), rest));
+    let program = if program.contains('/') {
+        directory.join(program)
+    } else {
+        PathBuf::from(program)
+    };
+    let failed = |how| BuildError::Failed {
+        what: what.to_owned(),
+        command: command.join(" "),
+        how,
+    };
     let status = Command::new(program)
         .args(arguments)
         .current_dir(directory)
@@ -175,5 +206,9 @@ fn run(what: &str, command: &[String], directory: &Path) -> Result<(), BuildErro
         .stdout(io::stderr())
         .status()
         .map_err(|error| failed(format!("could not be started: {error}")))?;
-    if status.success() { Ok(()) } else { Err(failed(format!("ended with {status}"))) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(failed(format!("ended with {status}")))
+    }
 }

@@ -15,18 +15,26 @@ pub(crate) enum Staleness {
 
 /// `None` when the binary is there and no source of it is newer.
 pub(crate) fn staleness(binary: &Path) -> Option<Staleness> {
-    let Some(built) = modified(binary) else { return Some(Staleness::Missing) };
+    let Some(built) = modified(binary) else {
+        return Some(Staleness::Missing);
+    };
     let list = fs::read_to_string(binary.with_extension("d")).ok()?;
-    sources(&list).into_iter().find(|source| modified(source).is_some_and(|time| time > built)).map(Staleness::OlderThan)
+    sources(&list)
+        .into_iter()
+        .find(|source| modified(source).is_some_and(|time| time > built))
+        .map(Staleness::OlderThan)
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {
-    fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+    fs::metadata(path)
+        .and_then(|metadata| metadata.modified())
+        .ok()
 }
 
 /// The prerequisites in a make rule, where a space inside a name is escaped.
 fn sources(rule: &str) -> Vec<PathBuf> {
-    let Some((_, prerequisites)) = rule.lines().next().and_then(|line| line.split_once(": ")) else {
+    let Some((_, prerequisites)) = rule.lines().next().and_then(|line| line.split_once(": "))
+    else {
         return Vec::new();
     };
     prerequisites
@@ -45,18 +53,26 @@ mod tests {
 
     fn file(path: &Path, seconds: u64) {
         let file = File::create(path).expect("a file");
-        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).expect("a time");
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+            .expect("a time");
     }
 
     #[test]
     fn a_newer_source_makes_a_binary_stale() {
         let directory = tempfile::tempdir().expect("a directory");
-        let (binary, source) = (directory.path().join("tool"), directory.path().join("my source.rs"));
+        let (binary, source) = (
+            directory.path().join("tool"),
+            directory.path().join("my source.rs"),
+        );
         assert_eq!(staleness(&binary), Some(Staleness::Missing));
 
         file(&binary, 200);
         file(&source, 100);
-        let rule = format!("{}: {}\n", binary.display(), source.display().to_string().replace(' ', "\\ "));
+        let rule = format!(
+            "{}: {}\n",
+            binary.display(),
+            source.display().to_string().replace(' ', "\\ ")
+        );
         fs::write(directory.path().join("tool.d"), rule).expect("a rule");
         assert_eq!(staleness(&binary), None);
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 
 use crate::cell::RunnerCommand;
@@ -23,6 +23,7 @@ pub struct Manifest {
 /// The manifest's file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(title = "Runner manifest")]
 pub(crate) struct ManifestDocument {
     /// The runner's name in the matrix.
     pub(crate) name: String,
@@ -84,34 +85,56 @@ pub enum ManifestError {
     Installation(#[from] InstallationError),
 }
 
+/// The JSON Schema of manifests, for completion in editors.
+#[must_use]
+pub fn manifest_schema() -> Schema {
+    schema_for!(ManifestDocument)
+}
+
 impl Manifest {
     /// Loads a manifest by the name of a runner that comes with the harness, or by its file.
     ///
     /// # Errors
     /// When there is none, or it cannot be used.
     pub fn load(selector: &str, installation: &Installation) -> Result<Self, ManifestError> {
-        let is_path = selector.contains('/') || Path::new(selector).extension().is_some_and(|end| end == "yaml");
+        let is_path = selector.contains('/')
+            || Path::new(selector)
+                .extension()
+                .is_some_and(|end| end == "yaml");
         if is_path {
             return Self::read(Path::new(selector));
         }
         let directory = installation.runners()?;
         let path = directory.join(format!("{selector}.yaml"));
-        if path.is_file() { Self::read(&path) } else { Err(unknown(selector, &directory)) }
+        if path.is_file() {
+            Self::read(&path)
+        } else {
+            Err(unknown(selector, &directory))
+        }
     }
 
     fn read(path: &Path) -> Result<Self, ManifestError> {
-        let unreadable = |source| ManifestError::Unreadable { path: path.to_owned(), source };
+        let unreadable = |source| ManifestError::Unreadable {
+            path: path.to_owned(),
+            source,
+        };
         let path = path.canonicalize().map_err(unreadable)?;
         let text = std::fs::read_to_string(&path).map_err(unreadable)?;
-        let malformed = |message| ManifestError::Malformed { path: path.clone(), message };
-        let content: ManifestDocument = serde_saphyr::from_str(&text).map_err(|error| malformed(error.to_string()))?;
+        let malformed = |message| ManifestError::Malformed {
+            path: path.clone(),
+            message,
+        };
+        let content: ManifestDocument =
+            serde_saphyr::from_str(&text).map_err(|error| malformed(error.to_string()))?;
         let empty = |command: &Vec<String>| command.first().is_none_or(String::is_empty);
         if empty(&content.command) || content.build.iter().any(empty) {
             return Err(malformed("a command names no program".to_owned()));
         }
         let is_word = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         if content.name.is_empty() || !content.name.chars().all(is_word) {
-            return Err(malformed("`name` takes letters, digits, `-`, `_` and `.`".to_owned()));
+            return Err(malformed(
+                "`name` takes letters, digits, `-`, `_` and `.`".to_owned(),
+            ));
         }
         Ok(Self { path, content })
     }
@@ -131,7 +154,10 @@ impl Manifest {
     /// The file of expected failures, if the runner has one.
     #[must_use]
     pub fn baseline(&self) -> Option<PathBuf> {
-        self.content.baseline.as_ref().map(|file| self.directory().join(file))
+        self.content
+            .baseline
+            .as_ref()
+            .map(|file| self.directory().join(file))
     }
 
     pub(crate) fn directory(&self) -> &Path {
@@ -142,8 +168,9 @@ impl Manifest {
         &self.content
     }
 
-    /// The program's name, when it is built beside the harness.
-    pub(crate) fn own_binary(&self) -> Option<&str> {
+    /// The program's name, when it is one that the workspace's own build makes.
+    #[must_use]
+    pub fn own_binary(&self) -> Option<&str> {
         let program = self.content.command.first()?;
         (self.content.build.is_empty() && !program.contains('/')).then_some(program)
     }
@@ -153,16 +180,34 @@ impl Manifest {
     /// # Errors
     /// When its program is not there.
     pub fn command(&self, installation: &Installation) -> Result<RunnerCommand, ManifestError> {
-        let (program, arguments) = self.content.command.split_first().ok_or_else(|| self.no_program(""))?;
-        let program = self.program(&self.placed(program), installation).ok_or_else(|| self.no_program(program))?;
+        let (program, arguments) = self
+            .content
+            .command
+            .split_first()
+            .ok_or_else(|| self.no_program(""))?;
+        let program = self
+            .program(&self.placed(program), installation)
+            .ok_or_else(|| self.no_program(program))?;
         let mut command = vec![program.to_string_lossy().into_owned()];
         command.extend(arguments.iter().map(|argument| self.placed(argument)));
-        let env = self.content.env.iter().map(|(name, value)| (name.clone(), self.placed(value))).collect();
-        Ok(RunnerCommand { name: self.content.name.clone(), command, env })
+        let env = self
+            .content
+            .env
+            .iter()
+            .map(|(name, value)| (name.clone(), self.placed(value)))
+            .collect();
+        Ok(RunnerCommand {
+            name: self.content.name.clone(),
+            command,
+            env,
+        })
     }
 
     fn placed(&self, text: &str) -> String {
-        text.replace(MANIFEST_DIRECTORY_PLACEHOLDER, &self.directory().to_string_lossy())
+        text.replace(
+            MANIFEST_DIRECTORY_PLACEHOLDER,
+            &self.directory().to_string_lossy(),
+        )
     }
 
     fn program(&self, program: &str, installation: &Installation) -> Option<PathBuf> {
@@ -180,22 +225,45 @@ impl Manifest {
         let remedy = if program.contains('/') && self.content.build.is_empty() {
             format!("check `command` in {}", self.path.display())
         } else {
-            format!("build it with `cargo run -p harness -- build --runner {}`", self.content.name)
+            format!(
+                "build it with `cargo run -p harness -- build --runner {}`",
+                self.content.name
+            )
         };
-        ManifestError::NoProgram { name: self.content.name.clone(), program: program.to_owned(), remedy }
+        ManifestError::NoProgram {
+            name: self.content.name.clone(),
+            program: program.to_owned(),
+            remedy,
+        }
     }
 }
 
 fn unknown(name: &str, directory: &Path) -> ManifestError {
-    let files = std::fs::read_dir(directory).map(|entries| entries.filter_map(Result::ok).collect::<Vec<_>>());
+    let files = std::fs::read_dir(directory)
+        .map(|entries| entries.filter_map(Result::ok).collect::<Vec<_>>());
     let mut known: Vec<String> = files
         .unwrap_or_default()
         .iter()
-        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".yaml")?.to_owned()))
+        .filter_map(|entry| {
+            Some(
+                entry
+                    .file_name()
+                    .to_str()?
+                    .strip_suffix(".yaml")?
+                    .to_owned(),
+            )
+        })
         .collect();
     known.sort();
     let names: Vec<&str> = known.iter().map(String::as_str).collect();
-    let meant = nearest(name, &names).map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-    let hint = format!("{meant}there are {}, or name a manifest's file", names.join(", "));
-    ManifestError::Unknown { name: name.to_owned(), hint }
+    let meant =
+        nearest(name, &names).map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    let hint = format!(
+        "{meant}there are {}, or name a manifest's file",
+        names.join(", ")
+    );
+    ManifestError::Unknown {
+        name: name.to_owned(),
+        hint,
+    }
 }

@@ -6,4 +6,4 @@ mod manifest;
 
 pub(crate) use build::hexadecimal;
 pub use build::{BuildError, Builder};
-pub use manifest::{Manifest, ManifestError, MANIFEST_DIRECTORY_PLACEHOLDER};
+pub use manifest::{MANIFEST_DIRECTORY_PLACEHOLDER, Manifest, ManifestError, manifest_schema};

@@ -12,7 +12,12 @@ use super::requirement::Requirements;
 ///
 /// # Errors
 /// With everything that is wrong with the text.
-pub fn parse(id: &str, file: &str, text: &str, requirements: &Requirements) -> Result<Vec<Plan>, ScenarioError> {
+pub fn parse(
+    id: &str,
+    file: &str,
+    text: &str,
+    requirements: &Requirements,
+) -> Result<Vec<Plan>, ScenarioError> {
     let fail = |problems| ScenarioError::new(file, text, problems);
     let (document, model) = read(text).map_err(|problem| fail(vec![problem]))?;
     lower(id, &document, &model, requirements).map_err(fail)

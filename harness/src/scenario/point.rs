@@ -143,14 +143,20 @@ impl Point {
     pub fn matches(&self, event: &TraceEvent) -> bool {
         self.spawn.is_none_or(|spawn| event.spawn == Some(spawn))
             && self.subject.matches(event)
-            && self.matching.iter().all(|(pointer, value)| event.payload.pointer(pointer) == Some(value))
+            && self
+                .matching
+                .iter()
+                .all(|(pointer, value)| event.payload.pointer(pointer) == Some(value))
     }
 
     /// Whether what the point names can be held back, not only awaited.
     #[must_use]
     pub fn can_hold(&self) -> bool {
         match &self.subject {
-            Subject::ApiRequest | Subject::ApiEvent { .. } | Subject::Frame { .. } | Subject::Gate { .. } => true,
+            Subject::ApiRequest
+            | Subject::ApiEvent { .. }
+            | Subject::Frame { .. }
+            | Subject::Gate { .. } => true,
             Subject::Cli(phase) => *phase == CliPhase::Spawned,
             Subject::Tool { phase, .. } => *phase != ToolPhase::Replied,
             Subject::Runner { .. } => false,
@@ -161,11 +167,16 @@ impl Point {
 impl Subject {
     fn matches(&self, event: &TraceEvent) -> bool {
         let is = |lane: Lane, kind: &str| event.lane == lane && event.kind == kind;
-        let field = |name: &str, value: &str| event.fields.get(name).is_some_and(|found| found == value);
+        let field =
+            |name: &str, value: &str| event.fields.get(name).is_some_and(|found| found == value);
         match self {
             Self::ApiRequest => is(Lane::Api, "request"),
             Self::ApiEvent { event: name } => is(Lane::Api, "event") && field("type", name),
-            Self::Frame { direction, frame_type, subtype } => {
+            Self::Frame {
+                direction,
+                frame_type,
+                subtype,
+            } => {
                 is(Lane::Cli, "frame")
                     && field("direction", &direction.wire_name())
                     && frame_type.as_ref().is_none_or(|name| field("type", name))
@@ -174,7 +185,9 @@ impl Subject {
             Self::Cli(phase) => is(Lane::Cli, &phase.wire_name()),
             Self::Tool { tool, phase } => is(Lane::Tool, &phase.wire_name()) && field("tool", tool),
             Self::Gate { step, at } => is(Lane::Step, &at.wire_name()) && field("step", step),
-            Self::Runner { method, phase } => is(Lane::Runner, &phase.wire_name()) && field("method", method),
+            Self::Runner { method, phase } => {
+                is(Lane::Runner, &phase.wire_name()) && field("method", method)
+            }
         }
     }
 }
@@ -184,16 +197,32 @@ impl fmt::Display for Point {
         match &self.subject {
             Subject::ApiRequest => write!(formatter, "a model request")?,
             Subject::ApiEvent { event } => write!(formatter, "the response event {event}")?,
-            Subject::Frame { direction, frame_type, subtype } => {
-                write!(formatter, "a frame {} the CLI", if *direction == Direction::In { "to" } else { "from" })?;
+            Subject::Frame {
+                direction,
+                frame_type,
+                subtype,
+            } => {
+                write!(
+                    formatter,
+                    "a frame {} the CLI",
+                    if *direction == Direction::In {
+                        "to"
+                    } else {
+                        "from"
+                    }
+                )?;
                 for name in [frame_type, subtype].into_iter().flatten() {
                     write!(formatter, " {name}")?;
                 }
             }
             Subject::Cli(phase) => write!(formatter, "the CLI {}", phase.wire_name())?,
-            Subject::Tool { tool, phase } => write!(formatter, "tool {tool} {}", phase.wire_name())?,
+            Subject::Tool { tool, phase } => {
+                write!(formatter, "tool {tool} {}", phase.wire_name())?
+            }
             Subject::Gate { step, at } => write!(formatter, "step {step} at {}", at.wire_name())?,
-            Subject::Runner { method, phase } => write!(formatter, "{method} {}", phase.wire_name())?,
+            Subject::Runner { method, phase } => {
+                write!(formatter, "{method} {}", phase.wire_name())?
+            }
         }
         if let Some(spawn) = self.spawn {
             write!(formatter, " in CLI process {spawn}")?;

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
+};
 
 use super::source::Place;
 
@@ -18,7 +20,12 @@ pub(crate) struct Problem {
 
 impl Problem {
     pub(crate) fn new(place: Place, message: impl Into<String>, label: impl Into<String>) -> Self {
-        Self { message: message.into(), place, label: label.into(), help: None }
+        Self {
+            message: message.into(),
+            place,
+            label: label.into(),
+            help: None,
+        }
     }
 
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
@@ -34,7 +41,11 @@ impl Problem {
         known: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
-        let problem = Self::new(place, format!("unknown {what} `{name}`"), format!("unknown {what}"));
+        let problem = Self::new(
+            place,
+            format!("unknown {what} `{name}`"),
+            format!("unknown {what}"),
+        );
         problem.with_help(suggest(name, &known))
     }
 }
@@ -77,7 +88,11 @@ impl ScenarioError {
     pub(crate) fn new(file: &str, text: &str, mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(|problem| problem.place.offset);
         problems.dedup();
-        Self { file: file.to_owned(), text: Arc::new(text.to_owned()), problems }
+        Self {
+            file: file.to_owned(),
+            text: Arc::new(text.to_owned()),
+            problems,
+        }
     }
 
     /// How many things are wrong.
@@ -89,13 +104,20 @@ impl ScenarioError {
     /// Every problem with its source line and what to do about it.
     #[must_use]
     pub fn render(&self, colours: bool) -> String {
-        let theme = if colours { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-        let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false);
+        let theme = if colours {
+            GraphicalTheme::unicode()
+        } else {
+            GraphicalTheme::unicode_nocolor()
+        };
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(110)
+            .with_links(false);
         let mut rendered = String::new();
         for problem in &self.problems {
             let located = LocatedProblem {
                 problem,
-                source: NamedSource::new(&self.file, self.text.as_str().to_owned()).with_language("yaml"),
+                source: NamedSource::new(&self.file, self.text.as_str().to_owned())
+                    .with_language("yaml"),
             };
             if handler.render_report(&mut rendered, &located).is_err() {
                 rendered.push_str(&self.line_of(problem));
@@ -112,7 +134,11 @@ impl ScenarioError {
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self.problems.iter().map(|problem| self.line_of(problem)).collect();
+        let lines: Vec<String> = self
+            .problems
+            .iter()
+            .map(|problem| self.line_of(problem))
+            .collect();
         formatter.write_str(&lines.join("\n"))
     }
 }
@@ -145,6 +171,9 @@ impl Diagnostic for LocatedProblem<'_> {
     }
 
     fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {
-        self.problem.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.problem
+            .help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 }

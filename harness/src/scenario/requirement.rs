@@ -60,11 +60,22 @@ impl Requirements {
     pub fn load(path: &Path) -> Result<Self, RequirementsError> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(source) => return Err(RequirementsError::Unreadable { path: path.to_owned(), source }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(source) => {
+                return Err(RequirementsError::Unreadable {
+                    path: path.to_owned(),
+                    source,
+                });
+            }
         };
-        let malformed = |message: String| RequirementsError::Malformed { path: path.to_owned(), message };
-        let rows: Vec<Requirement> = serde_saphyr::from_str(&text).map_err(|error| malformed(error.to_string()))?;
+        let malformed = |message: String| RequirementsError::Malformed {
+            path: path.to_owned(),
+            message,
+        };
+        let rows: Vec<Requirement> =
+            serde_saphyr::from_str(&text).map_err(|error| malformed(error.to_string()))?;
         let mut requirements = BTreeMap::new();
         for row in rows {
             let id = row.id.clone();

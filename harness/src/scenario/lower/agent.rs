@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::scope::Scope;
-use crate::protocol::{AgentDefinition, AgentOptions, HookDefinition, ToolDefinition, ToolPolicy, ToolSource};
+use crate::protocol::{
+    AgentDefinition, AgentOptions, HookDefinition, ToolDefinition, ToolPolicy, ToolSource,
+};
 use crate::scenario::ToolBehaviour;
 use crate::scenario::problem::Problem;
-use crate::scenario::source::{AgentDocument, Entries, Located, Node, OptionsDocument, ToolDocument};
+use crate::scenario::source::{
+    AgentDocument, Entries, Located, Node, OptionsDocument, ToolDocument,
+};
 
 const TYPES: [&str; 6] = ["string", "integer", "number", "boolean", "array", "object"];
 
@@ -38,21 +42,38 @@ pub(crate) fn lower(scope: &Scope<'_>, document: &AgentDocument) -> Agent {
         tool_sources: document
             .tool_sources
             .iter()
-            .map(|(name, tools)| ToolSource { name: name.value.clone(), tools: lower_tools(tools) })
+            .map(|(name, tools)| ToolSource {
+                name: name.value.clone(),
+                tools: lower_tools(tools),
+            })
             .collect(),
         tool_policies: document
             .tool_policies
             .iter()
-            .map(|(name, policy)| (name.clone(), ToolPolicy { effect: policy.effect, approval: policy.approval }))
+            .map(|(name, policy)| {
+                (
+                    name.clone(),
+                    ToolPolicy {
+                        effect: policy.effect,
+                        approval: policy.approval,
+                    },
+                )
+            })
             .collect(),
         options: options(&document.options),
         hooks: document
             .hooks
             .iter()
-            .map(|hook| HookDefinition { event: hook.event.clone(), matcher: hook.matcher.clone() })
+            .map(|hook| HookDefinition {
+                event: hook.event.clone(),
+                matcher: hook.matcher.clone(),
+            })
             .collect(),
     };
-    Agent { definition, behaviours }
+    Agent {
+        definition,
+        behaviours,
+    }
 }
 
 fn options(document: &OptionsDocument) -> AgentOptions {
@@ -73,8 +94,14 @@ fn options(document: &OptionsDocument) -> AgentOptions {
 fn definition(scope: &Scope<'_>, name: &Located<String>, tool: &ToolDocument) -> ToolDefinition {
     ToolDefinition {
         name: name.value.clone(),
-        description: tool.description.clone().unwrap_or_else(|| format!("The tool {}", name.value)),
-        input_schema: tool.input.as_ref().map_or_else(|| schema_of(&[]), |input| input_schema(scope, input)),
+        description: tool
+            .description
+            .clone()
+            .unwrap_or_else(|| format!("The tool {}", name.value)),
+        input_schema: tool
+            .input
+            .as_ref()
+            .map_or_else(|| schema_of(&[]), |input| input_schema(scope, input)),
         effect: tool.effect,
         approval: tool.approval,
         annotations: tool.annotations.clone(),
@@ -97,16 +124,25 @@ fn input_schema(scope: &Scope<'_>, input: &Node) -> Map<String, Value> {
         }
     }
     if input.entries().is_empty() && input.to_value() != json!({}) {
-        scope.report(Problem::new(input.place, "`input` is a mapping from names to types", "wrong type"));
+        scope.report(Problem::new(
+            input.place,
+            "`input` is a mapping from names to types",
+            "wrong type",
+        ));
     }
-    let arguments: Vec<(&str, Value)> =
-        input.entries().iter().map(|(name, node)| (name.value.as_str(), node.to_value())).collect();
+    let arguments: Vec<(&str, Value)> = input
+        .entries()
+        .iter()
+        .map(|(name, node)| (name.value.as_str(), node.to_value()))
+        .collect();
     schema_of(&arguments)
 }
 
 fn schema_of(arguments: &[(&str, Value)]) -> Map<String, Value> {
-    let properties: Map<String, Value> =
-        arguments.iter().map(|(name, kind)| ((*name).to_owned(), json!({"type": kind}))).collect();
+    let properties: Map<String, Value> = arguments
+        .iter()
+        .map(|(name, kind)| ((*name).to_owned(), json!({"type": kind})))
+        .collect();
     let required: Vec<&str> = arguments.iter().map(|(name, _)| *name).collect();
     Map::from_iter([
         ("type".to_owned(), json!("object")),
@@ -128,7 +164,11 @@ fn whole_schema(scope: &Scope<'_>, input: &Node) -> Map<String, Value> {
     }
 }
 
-fn behaviour(scope: &Scope<'_>, name: &Located<String>, tool: &ToolDocument) -> Option<ToolBehaviour> {
+fn behaviour(
+    scope: &Scope<'_>,
+    name: &Located<String>,
+    tool: &ToolDocument,
+) -> Option<ToolBehaviour> {
     let choices = [
         ("returns", tool.returns.is_some()),
         ("fails", tool.fails.is_some()),
@@ -137,7 +177,10 @@ fn behaviour(scope: &Scope<'_>, name: &Located<String>, tool: &ToolDocument) -> 
     if !scope.exactly_one(name.place, &format!("the tool `{}`", name.value), &choices) {
         return None;
     }
-    for text in [&tool.returns, &tool.fails, &tool.raises].into_iter().flatten() {
+    for text in [&tool.returns, &tool.fails, &tool.raises]
+        .into_iter()
+        .flatten()
+    {
         check_placeholders(scope, text, tool);
     }
     if let Some(text) = &tool.returns {
@@ -146,26 +189,44 @@ fn behaviour(scope: &Scope<'_>, name: &Located<String>, tool: &ToolDocument) -> 
     if let Some(text) = &tool.fails {
         return Some(ToolBehaviour::Fails(text.value.clone()));
     }
-    tool.raises.as_ref().map(|text| ToolBehaviour::Raises(text.value.clone()))
+    tool.raises
+        .as_ref()
+        .map(|text| ToolBehaviour::Raises(text.value.clone()))
 }
 
 /// `{name}` must be an argument; other braces are text.
 fn check_placeholders(scope: &Scope<'_>, text: &Located<String>, tool: &ToolDocument) {
     let known = argument_names(tool);
     for piece in text.value.split('{').skip(1) {
-        let Some((name, _)) = piece.split_once('}') else { continue };
-        let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+        let Some((name, _)) = piece.split_once('}') else {
+            continue;
+        };
+        let is_name = !name.is_empty()
+            && name
+                .chars()
+                .all(|letter| letter.is_alphanumeric() || letter == '_');
         if is_name && !known.contains(&name) {
-            scope.report(Problem::unknown(text.place, "argument", name, known.iter().copied()));
+            scope.report(Problem::unknown(
+                text.place,
+                "argument",
+                name,
+                known.iter().copied(),
+            ));
         }
     }
 }
 
 fn argument_names(tool: &ToolDocument) -> Vec<&str> {
-    let Some(input) = &tool.input else { return Vec::new() };
+    let Some(input) = &tool.input else {
+        return Vec::new();
+    };
     let arguments = match input.get("properties") {
         Some(properties) if input.get("type").and_then(Node::text) == Some("object") => properties,
         _ => input,
     };
-    arguments.entries().iter().map(|(name, _)| name.value.as_str()).collect()
+    arguments
+        .entries()
+        .iter()
+        .map(|(name, _)| name.value.as_str())
+        .collect()
 }

@@ -2,18 +2,32 @@
 
 use super::scope::{Presence, Scope};
 use crate::scenario::source::{
-    ExpectDocument, FrameCountDocument, LedgerDocument, Located, Node, ToolCallDocument, TurnErrorDocument,
+    ExpectDocument, FrameCountDocument, LedgerDocument, Located, Node, ToolCallDocument,
+    TurnErrorDocument,
 };
 use crate::scenario::{
-    ExpectedFrames, ExpectedLedger, ExpectedToolCall, ExpectedTurnError, Expectations, Point, Subject,
+    Expectations, ExpectedFrames, ExpectedLedger, ExpectedToolCall, ExpectedTurnError, Point,
+    Subject,
 };
 
 /// The expectations, and apart from them the frame counts, which can belong to variants.
-pub(crate) fn lower(scope: &Scope<'_>, document: &ExpectDocument) -> (Expectations, Vec<(Presence, ExpectedFrames)>) {
+pub(crate) fn lower(
+    scope: &Scope<'_>,
+    document: &ExpectDocument,
+) -> (Expectations, Vec<(Presence, ExpectedFrames)>) {
     let tool_calls = document.tool_calls.as_ref();
     let expectations = Expectations {
-        ledger: document.ledger.iter().filter_map(|(tool, ledger)| lower_ledger(scope, tool, ledger)).collect(),
-        tool_calls: tool_calls.map(|calls| calls.iter().filter_map(|call| lower_call(scope, call)).collect()),
+        ledger: document
+            .ledger
+            .iter()
+            .filter_map(|(tool, ledger)| lower_ledger(scope, tool, ledger))
+            .collect(),
+        tool_calls: tool_calls.map(|calls| {
+            calls
+                .iter()
+                .filter_map(|call| lower_call(scope, call))
+                .collect()
+        }),
         requests: document.requests,
         segments: document.segments,
         frames: Vec::new(),
@@ -25,7 +39,11 @@ pub(crate) fn lower(scope: &Scope<'_>, document: &ExpectDocument) -> (Expectatio
         }),
         status: document.status,
     };
-    let frames = document.frames.iter().map(|frames| lower_frames(scope, frames)).collect();
+    let frames = document
+        .frames
+        .iter()
+        .map(|frames| lower_frames(scope, frames))
+        .collect();
     (expectations, frames)
 }
 
@@ -35,8 +53,18 @@ fn lower_ledger(
     ledger: &LedgerDocument,
 ) -> Option<(String, ExpectedLedger)> {
     let tool = scope.custom_tool(tool.as_str())?;
-    let arguments = ledger.arguments.as_ref().map(|arguments| arguments.iter().map(Node::to_value).collect());
-    Some((tool, ExpectedLedger { effects: ledger.effects, calls: ledger.calls, arguments }))
+    let arguments = ledger
+        .arguments
+        .as_ref()
+        .map(|arguments| arguments.iter().map(Node::to_value).collect());
+    Some((
+        tool,
+        ExpectedLedger {
+            effects: ledger.effects,
+            calls: ledger.calls,
+            arguments,
+        },
+    ))
 }
 
 fn lower_call(scope: &Scope<'_>, call: &ToolCallDocument) -> Option<ExpectedToolCall> {
@@ -48,7 +76,10 @@ fn lower_call(scope: &Scope<'_>, call: &ToolCallDocument) -> Option<ExpectedTool
     })
 }
 
-fn lower_frames(scope: &Scope<'_>, frames: &Located<FrameCountDocument>) -> (Presence, ExpectedFrames) {
+fn lower_frames(
+    scope: &Scope<'_>,
+    frames: &Located<FrameCountDocument>,
+) -> (Presence, ExpectedFrames) {
     let document = &frames.value;
     let point = Point {
         subject: Subject::Frame {
@@ -58,8 +89,19 @@ fn lower_frames(scope: &Scope<'_>, frames: &Located<FrameCountDocument>) -> (Pre
         },
         nth: None,
         spawn: scope.ordinal(document.spawn.as_ref(), "spawn"),
-        matching: document.matching.iter().map(|(name, node)| (name.value.clone(), node.to_value())).collect(),
+        matching: document
+            .matching
+            .iter()
+            .map(|(name, node)| (name.value.clone(), node.to_value()))
+            .collect(),
     };
     let presence = scope.variants(document.variants.as_ref());
-    (presence, ExpectedFrames { line: frames.place.line, point, count: document.count })
+    (
+        presence,
+        ExpectedFrames {
+            line: frames.place.line,
+            point,
+            count: document.count,
+        },
+    )
 }

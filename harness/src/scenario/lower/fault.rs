@@ -6,7 +6,10 @@ use crate::scenario::problem::Problem;
 use crate::scenario::source::{FaultDocument, Located, NodeKind};
 use crate::scenario::{CliPhase, Fault, FaultEffect, Point, Subject};
 
-pub(crate) fn lower(scope: &Scope<'_>, document: &Located<FaultDocument>) -> Option<(Presence, Fault)> {
+pub(crate) fn lower(
+    scope: &Scope<'_>,
+    document: &Located<FaultDocument>,
+) -> Option<(Presence, Fault)> {
     let fault = &document.value;
     let presence = scope.variants(fault.variants.as_ref());
     let choices = [
@@ -25,48 +28,85 @@ pub(crate) fn lower(scope: &Scope<'_>, document: &Located<FaultDocument>) -> Opt
     } else {
         point::lower(scope, fault.on.place, &fault.on.value)
     };
-    let effect = if has_effect { effect(scope, fault) } else { None };
+    let effect = if has_effect {
+        effect(scope, fault)
+    } else {
+        None
+    };
     let (point, effect) = (point?, effect?);
     check_target(scope, fault, &point, &effect);
-    Some((presence, Fault { line: document.place.line, point, effect }))
+    Some((
+        presence,
+        Fault {
+            line: document.place.line,
+            point,
+            effect,
+        },
+    ))
 }
 
 fn effect(scope: &Scope<'_>, fault: &FaultDocument) -> Option<FaultEffect> {
     if let Some(argv) = &fault.argv {
-        return Some(FaultEffect::Argv { drop: argv.value.drop.clone(), add: argv.value.add.clone() });
+        return Some(FaultEffect::Argv {
+            drop: argv.value.drop.clone(),
+            add: argv.value.add.clone(),
+        });
     }
     if let Some(points) = &fault.hold_until {
-        let until: Option<Vec<Point>> =
-            points.value.iter().map(|document| point::lower(scope, document.place, &document.value)).collect();
+        let until: Option<Vec<Point>> = points
+            .value
+            .iter()
+            .map(|document| point::lower(scope, document.place, &document.value))
+            .collect();
         if points.value.is_empty() {
-            scope.report(Problem::new(points.place, "`hold_until` names nothing to wait for", "empty"));
+            scope.report(Problem::new(
+                points.place,
+                "`hold_until` names nothing to wait for",
+                "empty",
+            ));
         }
         return until.map(FaultEffect::HoldUntil);
     }
     if let Some(times) = &fault.duplicate {
         if times.value < 2 {
-            scope.report(Problem::new(times.place, "`duplicate` is the number of times in all, at least 2", "too few"));
+            scope.report(Problem::new(
+                times.place,
+                "`duplicate` is the number of times in all, at least 2",
+                "too few",
+            ));
         }
         return Some(FaultEffect::Duplicate { times: times.value });
     }
     if let Some(lines) = &fault.inject {
         let lines = lines.value.iter().map(|node| match &node.kind {
-            NodeKind::Scalar(value) if value.is_string() => node.text().unwrap_or_default().to_owned(),
+            NodeKind::Scalar(value) if value.is_string() => {
+                node.text().unwrap_or_default().to_owned()
+            }
             _ => node.to_value().to_string(),
         });
-        return Some(FaultEffect::Inject { lines: lines.collect() });
+        return Some(FaultEffect::Inject {
+            lines: lines.collect(),
+        });
     }
     if let Some(after) = &fault.split {
-        return Some(FaultEffect::Split { after: scope.ordinal(Some(after), "split")? });
+        return Some(FaultEffect::Split {
+            after: scope.ordinal(Some(after), "split")?,
+        });
     }
     let switches = [
         ("drop", &fault.drop, FaultEffect::Drop),
         ("reset", &fault.reset, FaultEffect::Reset),
         ("truncate", &fault.truncate, FaultEffect::Truncate),
     ];
-    let (name, switch, effect) = switches.into_iter().find(|(_, switch, _)| switch.is_some())?;
+    let (name, switch, effect) = switches
+        .into_iter()
+        .find(|(_, switch, _)| switch.is_some())?;
     if let Some(off) = switch.as_ref().filter(|switch| !switch.value) {
-        scope.report(Problem::new(off.place, format!("`{name}: false` does nothing"), "leave the fault out instead"));
+        scope.report(Problem::new(
+            off.place,
+            format!("`{name}: false` does nothing"),
+            "leave the fault out instead",
+        ));
     }
     Some(effect)
 }
@@ -74,9 +114,15 @@ fn effect(scope: &Scope<'_>, fault: &FaultDocument) -> Option<FaultEffect> {
 /// Refuses an effect on something that it cannot have.
 fn check_target(scope: &Scope<'_>, fault: &FaultDocument, point: &Point, effect: &FaultEffect) {
     let is_frame = matches!(point.subject, Subject::Frame { .. });
-    let is_api = matches!(point.subject, Subject::ApiRequest | Subject::ApiEvent { .. });
+    let is_api = matches!(
+        point.subject,
+        Subject::ApiRequest | Subject::ApiEvent { .. }
+    );
     let (fits, needs) = match effect {
-        FaultEffect::Argv { .. } => (point.subject == Subject::Cli(CliPhase::Spawned), "`cli: spawned`"),
+        FaultEffect::Argv { .. } => (
+            point.subject == Subject::Cli(CliPhase::Spawned),
+            "`cli: spawned`",
+        ),
         FaultEffect::HoldUntil(_) => (true, ""),
         FaultEffect::Drop
         | FaultEffect::Duplicate { .. }
@@ -86,6 +132,10 @@ fn check_target(scope: &Scope<'_>, fault: &FaultDocument, point: &Point, effect:
     };
     if !fits {
         let message = format!("this fault cannot be applied to {point}");
-        scope.report(Problem::new(fault.on.place, message, format!("needs {needs}")));
+        scope.report(Problem::new(
+            fault.on.place,
+            message,
+            format!("needs {needs}"),
+        ));
     }
 }

@@ -24,7 +24,11 @@ pub(crate) fn lower(scope: &Scope<'_>, script: &Script, source: &Node) -> Option
     match Script::from_json(source.to_value()) {
         Ok(_) => Some(ModelScript::new(script.clone(), source.to_value())),
         Err(error) => {
-            scope.report(Problem::new(source.place, error.to_string(), "in this script"));
+            scope.report(Problem::new(
+                source.place,
+                error.to_string(),
+                "in this script",
+            ));
             None
         }
     }
@@ -42,10 +46,17 @@ fn check_calls(scope: &Scope<'_>, reply: &Node) {
 }
 
 fn check_results(scope: &Scope<'_>, exchange: &Node, script: &Node) {
-    let Some(expected) = exchange.get("expect").and_then(|expect| expect.get("tool_result")) else { return };
+    let Some(expected) = exchange
+        .get("expect")
+        .and_then(|expect| expect.get("tool_result"))
+    else {
+        return;
+    };
     for result in std::iter::once(expected).chain(expected.items()) {
         if let Some(of) = result.get("of") {
-            let is_id = of.text().is_some_and(|name| name.starts_with("toolu_") || has_id(script, name));
+            let is_id = of
+                .text()
+                .is_some_and(|name| name.starts_with("toolu_") || has_id(script, name));
             if !is_id {
                 check_tool(scope, of);
             }
@@ -62,6 +73,9 @@ fn has_id(script: &Node, id: &str) -> bool {
 
 fn check_tool(scope: &Scope<'_>, node: &Node) {
     if let Some(name) = node.text() {
-        let _ = scope.any_tool(Located { value: name, place: node.place });
+        let _ = scope.any_tool(Located {
+            value: name,
+            place: node.place,
+        });
     }
 }

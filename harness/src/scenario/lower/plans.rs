@@ -22,7 +22,11 @@ pub(crate) fn lower(
     check_title(&scope, document);
     let agent = agent::lower(&scope, &document.agent);
     let model = model::lower(&scope, &document.model, &source.model);
-    let faults: Vec<_> = document.faults.iter().filter_map(|fault| fault::lower(&scope, fault)).collect();
+    let faults: Vec<_> = document
+        .faults
+        .iter()
+        .filter_map(|fault| fault::lower(&scope, fault))
+        .collect();
     let steps = step::lower_all(&scope, &document.steps);
     let (expect, frames) = expectations::lower(&scope, &document.expect);
 
@@ -37,7 +41,10 @@ pub(crate) fn lower(
         model,
         faults: present(&faults, variant),
         steps: present(&steps, variant),
-        expect: Expectations { frames: present(&frames, variant), ..expect.clone() },
+        expect: Expectations {
+            frames: present(&frames, variant),
+            ..expect.clone()
+        },
         step_timeout: document.step_timeout_seconds.map(Duration::from_secs),
     };
     let plans = model.map(|model| {
@@ -45,7 +52,10 @@ pub(crate) fn lower(
         if names.is_empty() {
             vec![plan(None, model)]
         } else {
-            names.into_iter().map(|name| plan(Some(name), model.clone())).collect()
+            names
+                .into_iter()
+                .map(|name| plan(Some(name), model.clone()))
+                .collect()
         }
     });
     match (plans, scope.into_problems()) {
@@ -64,5 +74,9 @@ fn check_title(scope: &Scope<'_>, document: &ScenarioDocument) {
 }
 
 fn present<T: Clone>(items: &[(Presence, T)], variant: Option<&str>) -> Vec<T> {
-    items.iter().filter(|(presence, _)| presence.includes(variant)).map(|(_, item)| item.clone()).collect()
+    items
+        .iter()
+        .filter(|(presence, _)| presence.includes(variant))
+        .map(|(_, item)| item.clone())
+        .collect()
 }

@@ -5,7 +5,13 @@ use crate::scenario::problem::{Problem, suggest};
 use crate::scenario::source::{ApiMoment, Located, Place, PointDocument};
 use crate::scenario::{GatePhase, Point, RunnerPhase, Subject, ToolPhase};
 
-const STEP_TYPES: [&str; 5] = ["RunModel", "AwaitToolApproval", "CallTool", "CallSingleAttemptTool", "ResumeTurn"];
+const STEP_TYPES: [&str; 5] = [
+    "RunModel",
+    "AwaitToolApproval",
+    "CallTool",
+    "CallSingleAttemptTool",
+    "ResumeTurn",
+];
 
 pub(crate) fn lower(scope: &Scope<'_>, place: Place, document: &PointDocument) -> Option<Point> {
     let choices = [
@@ -24,7 +30,11 @@ pub(crate) fn lower(scope: &Scope<'_>, place: Place, document: &PointDocument) -
         subject: subject(scope, place, document)?,
         nth: scope.ordinal(document.nth.as_ref(), "nth"),
         spawn: scope.ordinal(document.spawn.as_ref(), "spawn"),
-        matching: document.matching.iter().map(|(name, node)| (name.value.clone(), node.to_value())).collect(),
+        matching: document
+            .matching
+            .iter()
+            .map(|(name, node)| (name.value.clone(), node.to_value()))
+            .collect(),
     })
 }
 
@@ -32,7 +42,11 @@ pub(crate) fn lower(scope: &Scope<'_>, place: Place, document: &PointDocument) -
 pub(crate) fn lower_held(scope: &Scope<'_>, document: &Located<PointDocument>) -> Option<Point> {
     let point = lower(scope, document.place, &document.value)?;
     if !point.can_hold() {
-        let problem = Problem::new(document.place, format!("{point} cannot be held"), "only observed");
+        let problem = Problem::new(
+            document.place,
+            format!("{point} cannot be held"),
+            "only observed",
+        );
         scope.report(problem.with_help(match &point.subject {
             Subject::Tool { .. } => "hold `called` or `effect_done`, or wait for this with `await`",
             Subject::Cli(_) => "hold `spawned`, or wait for this with `await`",
@@ -44,7 +58,10 @@ pub(crate) fn lower_held(scope: &Scope<'_>, document: &Located<PointDocument>) -
 }
 
 fn refuse_strays(scope: &Scope<'_>, document: &PointDocument) {
-    let is_event = document.api.as_ref().is_some_and(|api| api.value == ApiMoment::Event);
+    let is_event = document
+        .api
+        .as_ref()
+        .is_some_and(|api| api.value == ApiMoment::Event);
     let has_frame = document.frame.is_some();
     let has_phase = document.tool.is_some() || document.step.is_some() || document.runner.is_some();
     let stray = |key: &str, place: Option<Place>, belongs: bool, owner: &str| {
@@ -54,9 +71,19 @@ fn refuse_strays(scope: &Scope<'_>, document: &PointDocument) {
         }
     };
     let place = |field: &Option<Located<String>>| field.as_ref().map(|field| field.place);
-    stray("type", place(&document.event_type), has_frame || is_event, "`frame` or `api: event`");
+    stray(
+        "type",
+        place(&document.event_type),
+        has_frame || is_event,
+        "`frame` or `api: event`",
+    );
     stray("subtype", place(&document.subtype), has_frame, "`frame`");
-    stray("phase", place(&document.phase), has_phase, "`tool`, `step` or `runner`");
+    stray(
+        "phase",
+        place(&document.phase),
+        has_phase,
+        "`tool`, `step` or `runner`",
+    );
 }
 
 fn subject(scope: &Scope<'_>, place: Place, document: &PointDocument) -> Option<Subject> {
@@ -64,7 +91,9 @@ fn subject(scope: &Scope<'_>, place: Place, document: &PointDocument) -> Option<
     if let Some(api) = &document.api {
         return match (api.value, &document.event_type) {
             (ApiMoment::Request, _) => Some(Subject::ApiRequest),
-            (ApiMoment::Event, Some(event)) => Some(Subject::ApiEvent { event: event.value.clone() }),
+            (ApiMoment::Event, Some(event)) => Some(Subject::ApiEvent {
+                event: event.value.clone(),
+            }),
             (ApiMoment::Event, None) => missing(scope, place, "type", "such as `message_stop`"),
         };
     }
@@ -82,22 +111,44 @@ fn subject(scope: &Scope<'_>, place: Place, document: &PointDocument) -> Option<
         let name = scope.custom_tool(tool.as_str());
         let phases = [ToolPhase::Called, ToolPhase::EffectDone, ToolPhase::Replied];
         let phase = phase(scope, place, document, &phases, ToolPhase::wire_name);
-        return Some(Subject::Tool { tool: name?, phase: phase? });
+        return Some(Subject::Tool {
+            tool: name?,
+            phase: phase?,
+        });
     }
     if let Some(step) = &document.step {
         let known = STEP_TYPES.contains(&step.value.as_str());
         if !known {
-            scope.report(Problem::unknown(step.place, "Step type", &step.value, STEP_TYPES));
+            scope.report(Problem::unknown(
+                step.place,
+                "Step type",
+                &step.value,
+                STEP_TYPES,
+            ));
         }
-        let phases =
-            [GatePhase::BeforePerform, GatePhase::Performed, GatePhase::BeforeCommit, GatePhase::Committed];
+        let phases = [
+            GatePhase::BeforePerform,
+            GatePhase::Performed,
+            GatePhase::BeforeCommit,
+            GatePhase::Committed,
+        ];
         let at = phase(scope, place, document, &phases, GatePhase::wire_name)?;
-        return known.then(|| Subject::Gate { step: step.value.clone(), at });
+        return known.then(|| Subject::Gate {
+            step: step.value.clone(),
+            at,
+        });
     }
     let method = document.runner.as_ref()?;
-    let phases = [RunnerPhase::Sent, RunnerPhase::Answered, RunnerPhase::Received];
+    let phases = [
+        RunnerPhase::Sent,
+        RunnerPhase::Answered,
+        RunnerPhase::Received,
+    ];
     let phase = phase(scope, place, document, &phases, RunnerPhase::wire_name)?;
-    Some(Subject::Runner { method: method.value.clone(), phase })
+    Some(Subject::Runner {
+        method: method.value.clone(),
+        phase,
+    })
 }
 
 fn phase<T: Copy>(
@@ -109,19 +160,36 @@ fn phase<T: Copy>(
 ) -> Option<T> {
     let names: Vec<String> = phases.iter().map(|phase| name(*phase)).collect();
     let Some(written) = &document.phase else {
-        return missing(scope, place, "phase", &format!("one of {}", names.join(", ")));
+        return missing(
+            scope,
+            place,
+            "phase",
+            &format!("one of {}", names.join(", ")),
+        );
     };
-    let found = phases.iter().zip(&names).find(|(_, name)| **name == written.value).map(|(phase, _)| *phase);
+    let found = phases
+        .iter()
+        .zip(&names)
+        .find(|(_, name)| **name == written.value)
+        .map(|(phase, _)| *phase);
     if found.is_none() {
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
-        let problem = Problem::new(written.place, format!("unknown phase `{}`", written.value), "unknown phase");
+        let problem = Problem::new(
+            written.place,
+            format!("unknown phase `{}`", written.value),
+            "unknown phase",
+        );
         scope.report(problem.with_help(suggest(&written.value, &known)));
     }
     found
 }
 
 fn missing<T>(scope: &Scope<'_>, place: Place, key: &str, what: &str) -> Option<T> {
-    let problem = Problem::new(place, format!("the key `{key}` is missing"), "missing in this mapping");
+    let problem = Problem::new(
+        place,
+        format!("the key `{key}` is missing"),
+        "missing in this mapping",
+    );
     scope.report(problem.with_help(format!("add `{key}: …`, {what}")));
     None
 }

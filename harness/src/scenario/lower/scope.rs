@@ -18,12 +18,17 @@ pub(crate) struct Scope<'a> {
 impl<'a> Scope<'a> {
     pub(crate) fn new(document: &'a ScenarioDocument) -> Self {
         let agent = &document.agent;
-        let sources = agent.tool_sources.iter().flat_map(|(_, tools)| tools.names());
+        let sources = agent
+            .tool_sources
+            .iter()
+            .flat_map(|(_, tools)| tools.names());
         let built_in = agent.options.built_in_tools.iter().map(String::as_str);
         Self {
             document,
             custom_tools: agent.tools.names().chain(sources).collect(),
-            other_tools: built_in.chain(agent.tool_policies.keys().map(String::as_str)).collect(),
+            other_tools: built_in
+                .chain(agent.tool_policies.keys().map(String::as_str))
+                .collect(),
             problems: RefCell::default(),
         }
     }
@@ -41,7 +46,12 @@ impl<'a> Scope<'a> {
         if self.custom_tools.contains(&name.value) {
             return Some(name.value.to_owned());
         }
-        self.report(Problem::unknown(name.place, "tool", name.value, self.custom_tools.iter().copied()));
+        self.report(Problem::unknown(
+            name.place,
+            "tool",
+            name.value,
+            self.custom_tools.iter().copied(),
+        ));
         None
     }
 
@@ -50,18 +60,27 @@ impl<'a> Scope<'a> {
         if self.knows_tool(name.value) {
             return Some(name.value.to_owned());
         }
-        let known: BTreeSet<&str> = self.custom_tools.iter().chain(&self.other_tools).copied().collect();
+        let known: BTreeSet<&str> = self
+            .custom_tools
+            .iter()
+            .chain(&self.other_tools)
+            .copied()
+            .collect();
         self.report(Problem::unknown(name.place, "tool", name.value, known));
         None
     }
 
     pub(crate) fn knows_tool(&self, name: &str) -> bool {
-        self.custom_tools.contains(&name) || self.other_tools.contains(&name) || name.starts_with("mcp__")
+        self.custom_tools.contains(&name)
+            || self.other_tools.contains(&name)
+            || name.starts_with("mcp__")
     }
 
     /// The variants an item belongs to; all of them when it names none.
     pub(crate) fn variants(&self, named: Option<&Located<Vec<Located<String>>>>) -> Presence {
-        let Some(named) = named else { return Presence::Always };
+        let Some(named) = named else {
+            return Presence::Always;
+        };
         if named.value.is_empty() {
             self.report(
                 Problem::new(named.place, "`in` names no variant", "empty")
@@ -69,7 +88,12 @@ impl<'a> Scope<'a> {
             );
         }
         for name in &named.value {
-            if !self.document.variants.names().any(|known| known == name.value) {
+            if !self
+                .document
+                .variants
+                .names()
+                .any(|known| known == name.value)
+            {
                 let known: Vec<&str> = self.document.variants.names().collect();
                 self.report(Problem::unknown(name.place, "variant", &name.value, known));
             }
@@ -82,10 +106,16 @@ impl<'a> Scope<'a> {
         for id in &self.document.covers {
             if !requirements.contains(&id.value) {
                 let near = requirements.near(&id.value);
-                let problem = Problem::new(id.place, format!("unknown requirement `{}`", id.value), "unknown requirement");
+                let problem = Problem::new(
+                    id.place,
+                    format!("unknown requirement `{}`", id.value),
+                    "unknown requirement",
+                );
                 self.report(match near {
                     Some(near) => problem.with_help(format!("did you mean `{near}`?")),
-                    None => problem.with_help("the ids are in `requirements.yaml` beside the scenarios"),
+                    None => {
+                        problem.with_help("the ids are in `requirements.yaml` beside the scenarios")
+                    }
                 });
             }
         }
@@ -95,19 +125,34 @@ impl<'a> Scope<'a> {
     pub(crate) fn ordinal(&self, number: Option<&Located<usize>>, key: &str) -> Option<usize> {
         let number = number?;
         if number.value == 0 {
-            self.report(Problem::new(number.place, format!("`{key}` counts from 1"), "0 is never reached"));
+            self.report(Problem::new(
+                number.place,
+                format!("`{key}` counts from 1"),
+                "0 is never reached",
+            ));
         }
         Some(number.value)
     }
 
     /// Exactly one of `choices` is present; reports otherwise.
     pub(crate) fn exactly_one(&self, place: Place, what: &str, choices: &[(&str, bool)]) -> bool {
-        let present: Vec<&str> = choices.iter().filter(|(_, present)| *present).map(|(name, _)| *name).collect();
-        let all = || choices.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let present: Vec<&str> = choices
+            .iter()
+            .filter(|(_, present)| *present)
+            .map(|(name, _)| *name)
+            .collect();
+        let all = || {
+            choices
+                .iter()
+                .map(|(name, _)| format!("`{name}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         match present[..] {
             [_] => true,
             [] => {
-                let problem = Problem::new(place, format!("{what} says nothing to do"), "nothing here");
+                let problem =
+                    Problem::new(place, format!("{what} says nothing to do"), "nothing here");
                 self.report(problem.with_help(format!("write one of {}", all())));
                 false
             }
@@ -137,7 +182,9 @@ impl Presence {
     pub(crate) fn includes(&self, variant: Option<&str>) -> bool {
         match self {
             Self::Always => true,
-            Self::Only(names) => variant.is_some_and(|variant| names.iter().any(|name| name == variant)),
+            Self::Only(names) => {
+                variant.is_some_and(|variant| names.iter().any(|name| name == variant))
+            }
         }
     }
 }

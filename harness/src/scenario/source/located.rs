@@ -41,14 +41,20 @@ pub(crate) struct Located<T> {
 
 impl Located<String> {
     pub(crate) fn as_str(&self) -> Located<&str> {
-        Located { value: self.value.as_str(), place: self.place }
+        Located {
+            value: self.value.as_str(),
+            place: self.place,
+        }
     }
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::deserialize(deserializer)?;
-        Ok(Self { value: spanned.value, place: spanned.referenced.into() })
+        Ok(Self {
+            value: spanned.value,
+            place: spanned.referenced.into(),
+        })
     }
 }
 

@@ -28,7 +28,10 @@ pub(crate) enum NodeKind {
 impl Node {
     /// The value under `key`, when this is a mapping that has it.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
-        self.entries().iter().find(|(name, _)| name.value == key).map(|(_, node)| node)
+        self.entries()
+            .iter()
+            .find(|(name, _)| name.value == key)
+            .map(|(_, node)| node)
     }
 
     /// The entries of a mapping; nothing for anything else.
@@ -61,8 +64,10 @@ impl Node {
             NodeKind::Scalar(value) => value.clone(),
             NodeKind::Sequence(items) => items.iter().map(Self::to_value).collect(),
             NodeKind::Mapping(entries) => {
-                let fields: Map<String, Value> =
-                    entries.iter().map(|(name, node)| (name.value.clone(), node.to_value())).collect();
+                let fields: Map<String, Value> = entries
+                    .iter()
+                    .map(|(name, node)| (name.value.clone(), node.to_value()))
+                    .collect();
                 Value::Object(fields)
             }
         }

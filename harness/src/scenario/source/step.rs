@@ -69,7 +69,10 @@ struct StartFields {
 #[derive(Debug, Clone)]
 pub(crate) enum AwaitDocument {
     Status(SessionStatus),
-    Interrupt { tool: Located<String>, arguments: Option<Node> },
+    Interrupt {
+        tool: Located<String>,
+        arguments: Option<Node>,
+    },
     Point(Box<PointDocument>),
 }
 
@@ -112,12 +115,40 @@ struct AwaitFields {
 
 impl AwaitFields {
     fn into_document<E: de::Error>(self) -> Result<AwaitDocument, E> {
-        let Self { interrupt, arguments, api, frame, cli, tool, step, runner, event_type, subtype, phase, nth, spawn, matching } =
-            self;
-        let point =
-            PointDocument { api, frame, cli, tool, step, runner, event_type, subtype, phase, nth, spawn, matching };
+        let Self {
+            interrupt,
+            arguments,
+            api,
+            frame,
+            cli,
+            tool,
+            step,
+            runner,
+            event_type,
+            subtype,
+            phase,
+            nth,
+            spawn,
+            matching,
+        } = self;
+        let point = PointDocument {
+            api,
+            frame,
+            cli,
+            tool,
+            step,
+            runner,
+            event_type,
+            subtype,
+            phase,
+            nth,
+            spawn,
+            matching,
+        };
         match (interrupt, arguments) {
-            (Some(tool), arguments) if point.is_empty() => Ok(AwaitDocument::Interrupt { tool, arguments }),
+            (Some(tool), arguments) if point.is_empty() => {
+                Ok(AwaitDocument::Interrupt { tool, arguments })
+            }
             (Some(_), _) => Err(E::custom("`interrupt` takes only `arguments` beside it")),
             (None, Some(_)) => Err(E::custom("`arguments` belongs to `interrupt`")),
             (None, None) => Ok(AwaitDocument::Point(Box::new(point))),
