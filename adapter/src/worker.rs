@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::agent::definition::ClaudeAgent;
 use crate::engine::contract::{Engine as _, EngineError, LiveEvent, StepObserver, WorkerContext};
@@ -19,13 +19,13 @@ const EVENT_BACKLOG: usize = 4096;
 
 /// Works on whatever the durable state says is due.
 ///
-/// Dropping a worker without [`Worker::stop`] is like losing it: what it had in flight counts as
-/// interrupted once its process ends.
+/// Dropping a worker without [`Worker::stop`] is like losing it: what it had in flight is cut off,
+/// and other workers take it for interrupted.
 #[derive(Debug)]
 pub struct Worker {
     events: broadcast::Sender<LiveEvent>,
     stop: CancellationToken,
-    working: JoinHandle<Result<(), EngineError>>,
+    working: AbortOnDropHandle<Result<(), EngineError>>,
 }
 
 /// Describes a worker piece by piece.
@@ -63,7 +63,13 @@ impl WorkerBuilder {
             stop: stop.clone(),
         };
         let engine = self.engine;
-        let working = tokio::spawn(async move { engine.work(context).await });
+        let working = AbortOnDropHandle::new(tokio::spawn(async move {
+            let worked = engine.work(context).await;
+            if let Err(error) = &worked {
+                tracing::error!(%error, "the worker ended early");
+            }
+            worked
+        }));
         Worker {
             events,
             stop,

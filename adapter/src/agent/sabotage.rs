@@ -10,6 +10,8 @@ pub enum Sabotage {
     AllowSecondWrite,
     /// A single-attempt call is attempted again after a crash.
     RepeatAfterCrash,
+    /// A later deferrable call of a segment is deferred too.
+    DeferTwice,
     /// The handler runs when the call is deferred, before anybody approved it.
     RunBeforeApproval,
     /// The handler gets other arguments than the ones that were approved.
@@ -41,6 +43,7 @@ pub enum Sabotage {
 impl Sabotage {
     const NAMES: &[(&str, Self)] = &[
         ("allow-second-write", Self::AllowSecondWrite),
+        ("defer-twice", Self::DeferTwice),
         ("repeat-after-crash", Self::RepeatAfterCrash),
         ("run-before-approval", Self::RunBeforeApproval),
         ("alter-arguments", Self::AlterArguments),

@@ -12,7 +12,7 @@ use crate::mcp::ToolCalls;
 use crate::segment::gate::{Gate, Passage};
 use crate::segment::run::Publish;
 use crate::session::event::SessionEvent;
-use crate::session::record::{ToolCallOutcome, ToolCallRecord};
+use crate::session::record::{DEFAULT_REJECTION, ToolCallOutcome, ToolCallRecord};
 
 /// Runs reads inside the turn and answers everything else from the record.
 pub(crate) struct SegmentCalls {
@@ -79,8 +79,11 @@ impl SegmentCalls {
     }
 
     fn recorded_output(&self, record: ToolCallRecord) -> ToolOutput {
+        let is_rejected = record.outcome == ToolCallOutcome::Rejected;
         let text = if self.agent.is_sabotaged(Sabotage::AlterRecordedText) {
             format!("{} (altered)", record.output)
+        } else if is_rejected && self.agent.is_sabotaged(Sabotage::IgnoreRejectionMessage) {
+            DEFAULT_REJECTION.to_owned()
         } else {
             record.output
         };

@@ -215,9 +215,11 @@ impl Gate {
             if self.agent.is_sabotaged(Sabotage::AllowSecondWrite) {
                 return Verdict::Allow { arguments: None };
             }
-            return Verdict::Deny {
-                reason: call_again_text(tool),
-            };
+            if !self.agent.is_sabotaged(Sabotage::DeferTwice) {
+                return Verdict::Deny {
+                    reason: call_again_text(tool),
+                };
+            }
         }
         debug_assert!(treatment.kind == ToolKind::Custom || treatment.needs_approval);
         self.deferred = Some(call.tool_use_id.clone());

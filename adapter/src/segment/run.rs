@@ -156,6 +156,7 @@ fn rebuild(
 }
 
 struct SegmentDriver {
+    agent: ClaudeAgent,
     process: CliProcess,
     gate: Arc<Mutex<Gate>>,
     answerer: Answerer,
@@ -194,6 +195,7 @@ impl SegmentDriver {
                 hooks.clone(),
                 McpBridge::start(agent.tools(), calls),
             ),
+            agent,
             gate,
             hooks,
             answers: JoinSet::new(),
@@ -256,7 +258,7 @@ impl SegmentDriver {
                 parent_tool_use_id: None,
             } => {
                 if let Some(delta) = self.deltas.read(&event) {
-                    (self.publish)(delta);
+                    self.publish_delta(delta);
                 }
             }
             Frame::Result(result) if self.result.is_none() => self.result = Some(result),
@@ -267,6 +269,18 @@ impl SegmentDriver {
             Frame::StreamEvent { .. } | Frame::Unknown => {}
         }
         Ok(())
+    }
+
+    fn publish_delta(&self, delta: SessionEvent) {
+        if let (SessionEvent::TextDelta { message_id, .. }, true) =
+            (&delta, self.agent.is_sabotaged(Sabotage::InventDelta))
+        {
+            (self.publish)(SessionEvent::TextDelta {
+                text: "(invented)".to_owned(),
+                message_id: message_id.clone(),
+            });
+        }
+        (self.publish)(delta);
     }
 
     async fn initialized(
@@ -327,6 +341,10 @@ impl SegmentDriver {
         }
         let mut turn_entries = start.turn_entries().to_vec();
         turn_entries.extend_from_slice(self.mirror.entries(session));
+        if self.agent.is_sabotaged(Sabotage::DuplicateTranscriptEntry) {
+            let repeated = turn_entries.iter().rfind(|entry| entry["uuid"].is_string());
+            turn_entries.extend(repeated.cloned());
+        }
         Ok(SegmentEnd {
             turn_entries,
             usage: self.usage(&result),

@@ -78,6 +78,12 @@ pub(crate) struct Circumstances {
     pub(crate) sabotage: Option<Sabotage>,
 }
 
+impl Circumstances {
+    pub(crate) fn is_sabotaged(&self, sabotage: Sabotage) -> bool {
+        self.sabotage == Some(sabotage)
+    }
+}
+
 /// What has to be written together with the new state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {

@@ -9,3 +9,6 @@ pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod step;
 mod transition;
+
+#[cfg(test)]
+mod properties;

@@ -1,6 +1,7 @@
 //! The rules: what an event makes of a session.
 
 use crate::agent::policy::ToolKind;
+use crate::agent::sabotage::Sabotage;
 use crate::session::event::{
     AttemptResult, Circumstances, Effect, Event, Resolution, SegmentEnd, SessionEvent, StepLogEntry,
 };
@@ -50,12 +51,12 @@ impl SessionState {
         effects: &mut Effects,
     ) -> Result<(), Refused> {
         match event {
-            Event::MessageSent { text } => self.accept_message(text, effects),
+            Event::MessageSent { text } => self.accept_message(text, circumstances, effects),
             Event::InterruptResolved {
                 interrupt_id,
                 resolution,
             } => self.resolve(&interrupt_id, resolution, effects),
-            Event::TurnCancelled => self.cancel(effects),
+            Event::TurnCancelled => self.cancel(circumstances, effects),
             Event::AttemptStarted => self.start_attempt(circumstances, effects),
             Event::HandlerEntered => self.enter_handler(),
             Event::AttemptEnded(result) => self.end_attempt(result, circumstances, effects),
@@ -64,21 +65,29 @@ impl SessionState {
         }
     }
 
-    fn accept_message(&mut self, text: String, effects: &mut Effects) -> Result<(), Refused> {
+    fn accept_message(
+        &mut self,
+        text: String,
+        circumstances: &Circumstances,
+        effects: &mut Effects,
+    ) -> Result<(), Refused> {
         if text.trim().is_empty() {
             return Err(Refused);
         }
         self.queue.push_back(text);
         if self.turn.is_none() {
-            self.start_next_turn(effects);
+            self.start_next_turn(circumstances, effects);
         }
         Ok(())
     }
 
-    fn start_next_turn(&mut self, effects: &mut Effects) {
+    fn start_next_turn(&mut self, circumstances: &Circumstances, effects: &mut Effects) {
         let Some(text) = self.queue.pop_front() else {
             return;
         };
+        if circumstances.is_sabotaged(Sabotage::LoseQueuedMessage) && self.turns_started > 0 {
+            return;
+        }
         self.turns_started += 1;
         let id = format!("turn-{}", self.turns_started);
         effects.push(Effect::Publish(SessionEvent::TurnStarted {}));
@@ -123,7 +132,11 @@ impl SessionState {
         Ok(())
     }
 
-    fn cancel(&mut self, effects: &mut Effects) -> Result<(), Refused> {
+    fn cancel(
+        &mut self,
+        circumstances: &Circumstances,
+        effects: &mut Effects,
+    ) -> Result<(), Refused> {
         let turn = self.turn.as_mut().ok_or(Refused)?;
         turn.log(StepOutcome::Interrupted, effects);
         if let Some((interrupt_id, _)) = turn.pending_approval() {
@@ -137,7 +150,7 @@ impl SessionState {
             turn.publish_finished(&call, ToolCallOutcome::OutcomeUnknown, effects);
             turn.record(call, ToolCallOutcome::OutcomeUnknown, output);
         }
-        self.fail_turn("the turn was cancelled".to_owned(), effects);
+        self.fail_turn("the turn was cancelled".to_owned(), circumstances, effects);
         Ok(())
     }
 
@@ -210,7 +223,7 @@ impl SessionState {
         match (turn.current.step.clone(), result) {
             (Step::RunModel, AttemptResult::Segment(end)) => {
                 turn.log(StepOutcome::Succeeded, effects);
-                self.end_segment(end, effects);
+                self.end_segment(end, circumstances, effects);
             }
             (Step::Call(call), AttemptResult::ToolEnded { outcome, output }) => {
                 turn.log(StepOutcome::Succeeded, effects);
@@ -230,7 +243,12 @@ impl SessionState {
         Ok(())
     }
 
-    fn end_segment(&mut self, end: SegmentEnd, effects: &mut Effects) {
+    fn end_segment(
+        &mut self,
+        end: SegmentEnd,
+        circumstances: &Circumstances,
+        effects: &mut Effects,
+    ) {
         self.usage += end.usage;
         let Some(turn) = self.turn.as_mut() else {
             return;
@@ -252,7 +270,7 @@ impl SessionState {
                     effects.push(Effect::AppendMessage(message));
                 }
                 self.last_turn_error = None;
-                self.end_turn(effects);
+                self.end_turn(circumstances, effects);
             }
         }
     }
@@ -272,8 +290,11 @@ impl SessionState {
         };
         turn.log(StepOutcome::Interrupted, effects);
         let step = turn.current.step.clone();
+        let repeats = circumstances.is_sabotaged(Sabotage::RepeatAfterCrash);
         match step {
-            Step::Call(call) if call.single_attempt && call.kind == ToolKind::Custom => {
+            Step::Call(call)
+                if call.single_attempt && call.kind == ToolKind::Custom && !repeats =>
+            {
                 let (outcome, output) = if handler_entered {
                     (
                         ToolCallOutcome::OutcomeUnknown,
@@ -315,7 +336,8 @@ impl SessionState {
         let Some(turn) = self.turn.as_mut() else {
             return;
         };
-        let single = matches!(&step, Step::Call(call) if call.single_attempt);
+        let repeats = circumstances.is_sabotaged(Sabotage::RepeatAfterCrash);
+        let single = matches!(&step, Step::Call(call) if call.single_attempt && !repeats);
         if let (false, Some(rest)) = (single, circumstances.retry.backoff_after(number)) {
             turn.current.attempt = Attempt::Due {
                 number: number + 1,
@@ -330,12 +352,12 @@ impl SessionState {
                 turn.record(call, ToolCallOutcome::OutcomeUnknown, output);
             }
             Step::RunModel | Step::AwaitToolApproval(_) | Step::ResumeTurn => {
-                self.fail_turn(error, effects);
+                self.fail_turn(error, circumstances, effects);
             }
         }
     }
 
-    fn fail_turn(&mut self, error: String, effects: &mut Effects) {
+    fn fail_turn(&mut self, error: String, circumstances: &Circumstances, effects: &mut Effects) {
         let note = self
             .turn
             .as_ref()
@@ -344,17 +366,17 @@ impl SessionState {
             effects.push(Effect::AppendMessage(Message::user(note)));
         }
         self.last_turn_error = Some(error);
-        self.end_turn(effects);
+        self.end_turn(circumstances, effects);
     }
 
-    fn end_turn(&mut self, effects: &mut Effects) {
+    fn end_turn(&mut self, circumstances: &Circumstances, effects: &mut Effects) {
         let Some(turn) = self.turn.take() else {
             return;
         };
         effects.extend(turn.records.into_iter().map(Effect::ArchiveRecord));
         effects.push(Effect::ClearSuspendedEntries);
         effects.push(Effect::Publish(SessionEvent::TurnFinished {}));
-        self.start_next_turn(effects);
+        self.start_next_turn(circumstances, effects);
     }
 }
 

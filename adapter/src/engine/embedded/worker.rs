@@ -35,7 +35,7 @@ pub(crate) async fn work(shared: &Arc<Shared>, context: WorkerContext) -> Result
         let rest = worker.rest().await?;
         tokio::select! {
             () = stop.cancelled() => {}
-            Some(ended) = worker.tasks.join_next_with_id() => worker.ended(ended),
+            Some(ended) = worker.tasks.join_next_with_id() => worker.ended(ended).await?,
             heard = tokio::time::timeout(rest, listener.heard()) => {
                 heard.unwrap_or(Ok(()))?;
                 worker.drop_revoked().await?;
@@ -48,16 +48,18 @@ pub(crate) async fn work(shared: &Arc<Shared>, context: WorkerContext) -> Result
     Ok(())
 }
 
+type Ended = Result<(Id, Result<(), EngineError>), tokio::task::JoinError>;
+
 struct EmbeddedWorker {
     shared: Arc<Shared>,
     context: Arc<WorkerContext>,
     name: String,
     in_flight: HashMap<Id, InFlight>,
-    tasks: JoinSet<()>,
+    tasks: JoinSet<Result<(), EngineError>>,
 }
 
 struct InFlight {
-    claim: Claim,
+    attempt: Attempt,
     cancelled: CancellationToken,
 }
 
@@ -103,23 +105,26 @@ impl EmbeddedWorker {
         let attempt = Attempt {
             shared: Arc::clone(&self.shared),
             context: Arc::clone(&self.context),
-            claim: claim.clone(),
+            claim,
             cancelled: cancelled.clone(),
         };
-        let task = self.tasks.spawn(attempt.run());
+        let task = self.tasks.spawn(attempt.clone().run());
         self.in_flight
-            .insert(task.id(), InFlight { claim, cancelled });
+            .insert(task.id(), InFlight { attempt, cancelled });
     }
 
-    fn ended(&mut self, ended: Result<(Id, ()), tokio::task::JoinError>) {
-        let id = match ended {
-            Ok((id, ())) => id,
-            Err(error) => {
-                tracing::error!(%error, "an attempt panicked; it ends with its lease");
-                error.id()
+    /// An attempt that cannot be stored ends the worker, so that its lock shows what is unfinished.
+    async fn ended(&mut self, ended: Ended) -> Result<(), EngineError> {
+        match ended {
+            Ok((id, stored)) => {
+                self.in_flight.remove(&id);
+                stored
             }
-        };
-        self.in_flight.remove(&id);
+            Err(error) => match self.in_flight.remove(&error.id()) {
+                Some(in_flight) if error.is_panic() => in_flight.attempt.panicked().await,
+                _ => Ok(()),
+            },
+        }
     }
 
     /// Cancels attempts that this worker has no longer.
@@ -127,7 +132,7 @@ impl EmbeddedWorker {
         let claims: Vec<Claim> = self
             .in_flight
             .values()
-            .map(|in_flight| in_flight.claim.clone())
+            .map(|in_flight| in_flight.attempt.claim.clone())
             .collect();
         if claims.is_empty() {
             return Ok(());
@@ -162,12 +167,12 @@ impl EmbeddedWorker {
     /// Gives segments back unused and lets tool calls end.
     async fn finish(&mut self) -> Result<(), EngineError> {
         for in_flight in self.in_flight.values() {
-            if !matches!(in_flight.claim.attempt.work, Work::Call { .. }) {
+            if !matches!(in_flight.attempt.claim.attempt.work, Work::Call { .. }) {
                 in_flight.cancelled.cancel();
             }
         }
         while let Some(ended) = self.tasks.join_next_with_id().await {
-            self.ended(ended);
+            self.ended(ended).await?;
         }
         let name = self.name.clone();
         self.shared
@@ -177,6 +182,7 @@ impl EmbeddedWorker {
 }
 
 /// One attempt on its way from hand-out to commit.
+#[derive(Clone)]
 struct Attempt {
     shared: Arc<Shared>,
     context: Arc<WorkerContext>,
@@ -185,15 +191,17 @@ struct Attempt {
 }
 
 impl Attempt {
-    async fn run(self) {
-        let ended = self.run_to_end().await;
-        match ended {
-            Ok(()) => {}
-            Err(EngineError::LeaseLost(session_id)) => {
-                tracing::info!(session_id, "the result of an attempt came too late");
-            }
-            Err(error) => tracing::error!(%error, "an attempt could not be stored"),
-        }
+    async fn run(self) -> Result<(), EngineError> {
+        accept_late(self.run_to_end().await)
+    }
+
+    /// Stores that application code panicked; nobody knows what took effect.
+    async fn panicked(&self) -> Result<(), EngineError> {
+        let error = "the attempt panicked".to_owned();
+        accept_late(
+            self.apply(Event::AttemptEnded(AttemptResult::Failed { error }))
+                .await,
+        )
     }
 
     async fn run_to_end(&self) -> Result<(), EngineError> {
@@ -281,6 +289,17 @@ impl AttemptScope for Attempt {
 
     fn cancelled(&self) -> &CancellationToken {
         &self.cancelled
+    }
+}
+
+/// A result that comes too late is nobody's fault.
+fn accept_late(stored: Result<(), EngineError>) -> Result<(), EngineError> {
+    match stored {
+        Err(EngineError::LeaseLost(session_id)) => {
+            tracing::info!(session_id, "the result of an attempt came too late");
+            Ok(())
+        }
+        other => other,
     }
 }
 
