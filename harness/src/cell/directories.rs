@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct CellDirectories {
     root: tempfile::TempDir,
-    canaries: BTreeSet<PathBuf>,
+    /// What there was around the parts before anything ran.
+    made: BTreeSet<PathBuf>,
 }
 
-const PARTS: [&str; 8] = ["home", "config", "tmp", "work", "state", "bin", "log", "canary"];
+const PARTS: [&str; 8] = ["home", "config", "cache", "tmp", "work", "state", "bin", "log"];
 
 impl CellDirectories {
     pub(crate) fn create() -> io::Result<Self> {
@@ -22,8 +23,8 @@ impl CellDirectories {
         for part in PARTS {
             std::fs::create_dir(root.path().join(part))?;
         }
-        let mut directories = Self { root, canaries: BTreeSet::new() };
-        directories.canaries = directories.entries_around();
+        let mut directories = Self { root, made: BTreeSet::new() };
+        directories.made = directories.entries_around();
         Ok(directories)
     }
 
@@ -37,6 +38,10 @@ impl CellDirectories {
     /// `CLAUDE_CONFIG_DIR`, unless the adapter sets another.
     pub(crate) fn config(&self) -> PathBuf {
         self.part("config")
+    }
+    /// `XDG_CACHE_HOME`; a real CLI keeps logs there.
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.part("cache")
     }
     /// `TMPDIR`.
     pub(crate) fn temporary(&self) -> PathBuf {
@@ -61,7 +66,7 @@ impl CellDirectories {
 
     /// What appeared beside the cell's own parts, which nothing in the cell is told to write to.
     pub(crate) fn written_outside(&self) -> Vec<PathBuf> {
-        self.entries_around().difference(&self.canaries).cloned().collect()
+        self.entries_around().difference(&self.made).cloned().collect()
     }
 
     /// Copies the evidence of a run to `target`.
@@ -81,10 +86,10 @@ impl CellDirectories {
     }
 
     /// The places that only a process which ignores its environment would write to: the cell's root
-    /// itself and the top of `HOME`, which holds nothing when every process was given a config
-    /// directory and a temporary directory of its own.
+    /// itself, and `HOME`, which stays empty when every process keeps to the config directory, the
+    /// temporary directory and the state directory that it was given.
     fn entries_around(&self) -> BTreeSet<PathBuf> {
-        [self.root().to_owned(), self.part("canary")]
+        [self.root().to_owned(), self.home()]
             .iter()
             .filter_map(|directory| std::fs::read_dir(directory).ok())
             .flatten()

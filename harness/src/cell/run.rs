@@ -21,7 +21,7 @@ use super::session::CellSession;
 use super::tap_server::{self, TapServer};
 use super::workers::Workers;
 use crate::checks;
-use crate::protocol::{AgentDefinition, Capability, CliCommand, Role};
+use crate::protocol::{Capability, CliCommand, Role};
 use crate::tap::{SETTINGS_FILE, TapSettings};
 use crate::trace::{Lane, Observation, Recorder};
 
@@ -85,7 +85,9 @@ impl Cell {
         let recorder = Recorder::to_file(&directories.log().join("trace.jsonl"))
             .map_err(CellError::surroundings("the trace could not be written"))?;
         let bounds = bounds(request);
-        let context = CellContext::new(request.plan.clone(), Arc::new(recorder), bounds, directories.log());
+        let mut plan = request.plan.clone();
+        plan.agent.options.cwd = directories.work().to_string_lossy().into_owned();
+        let context = CellContext::new(plan, Arc::new(recorder), bounds, directories.log());
         Ok(Self { directories, context: Arc::new(context) })
     }
 
@@ -99,9 +101,7 @@ impl Cell {
             client.shut_down().await?;
             return Ok(Ended::NotApplicable { missing });
         }
-        let mut agent = request.plan.agent.clone();
-        agent.options.cwd = self.directories.work().to_string_lossy().into_owned();
-        let ended = self.run_steps(request, &api, taps, spawn, Arc::clone(&client), agent, split).await;
+        let ended = self.run_steps(request, &api, taps, spawn, client, split).await;
         self.record_ends(&api);
         ended
     }
@@ -116,7 +116,6 @@ impl Cell {
         Ok((Arc::new(both), false))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "each is made once, in the one caller, and handed on")]
     async fn run_steps(
         &self,
         request: &CellRequest,
@@ -124,9 +123,9 @@ impl Cell {
         taps: Arc<TapServer>,
         spawn: RunnerSpawn,
         client: Arc<RunnerProcess>,
-        agent: AgentDefinition,
         split: bool,
     ) -> Result<Ended, CellError> {
+        let agent = self.context.plan.agent.clone();
         client.request::<Value>("agent/define", &agent).await?;
         let session = Arc::new(CellSession::new(Arc::clone(&self.context), Arc::clone(&client)));
         let watching = tokio::spawn(Arc::clone(&session).watch());
@@ -232,6 +231,7 @@ impl Cell {
             ("HOME".to_owned(), path(self.directories.home())),
             ("TMPDIR".to_owned(), path(self.directories.temporary())),
             ("CLAUDE_CONFIG_DIR".to_owned(), path(self.directories.config())),
+            ("XDG_CACHE_HOME".to_owned(), path(self.directories.cache())),
             ("LANG".to_owned(), "C.UTF-8".to_owned()),
         ])
     }
