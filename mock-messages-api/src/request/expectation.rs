@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::history::{History, text_of, tool_is_called};
+use super::history::{History, text_of, tool_is_called, without_trailing_reminder};
 use crate::script::{RequestExpectation, TextMatch, ToolResultExpectation};
 
 /// One line for each part of the expectation that the request does not meet.
@@ -110,9 +110,8 @@ fn failed_tool_result(expected: &ToolResultExpectation, history: &History<'_>) -
     if failures.iter().any(Vec::is_empty) {
         return None;
     }
-    failures
-        .first()
-        .map(|parts| format!("{name} {}", parts.join(" and ")))
+    let failures: Vec<_> = failures.iter().map(|parts| parts.join(" and ")).collect();
+    Some(format!("{name} differs: {}", failures.join("; or ")))
 }
 
 fn failed_result_parts(expected: &ToolResultExpectation, block: &Value) -> Vec<String> {
@@ -125,13 +124,13 @@ fn failed_result_parts(expected: &ToolResultExpectation, block: &Value) -> Vec<S
     ]
     .into_iter()
     .flatten()
-    .filter_map(|expected| failed_text("text", &expected, &text))
+    .filter(|expected| !expected.accepts(without_trailing_reminder(&text)))
+    .filter_map(|expected| failed_text("its text", &expected, &text))
     .chain(
         expected
             .is_error
             .filter(|expected| *expected != is_error)
-            .map(|expected| format!("`is_error` should be {expected}, but is {is_error}")),
+            .map(|expected| format!("its `is_error` should be {expected}, but is {is_error}")),
     )
-    .map(|part| format!("differs: its {part}"))
     .collect()
 }

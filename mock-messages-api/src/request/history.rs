@@ -168,6 +168,15 @@ pub(crate) fn text_of(content: &Value) -> String {
     }
 }
 
+/// A text without the reminder that the CLI appends to a tool result for models that take no messages with the role
+/// `system` (observed on CLI 2.1.316 with `claude-haiku-4-5`).
+pub(crate) fn without_trailing_reminder(text: &str) -> &str {
+    text.trim_end()
+        .strip_suffix("</system-reminder>")
+        .and_then(|rest| rest.rsplit_once("<system-reminder>"))
+        .map_or(text, |(before, _)| before.trim_end())
+}
+
 fn contents(content: &Value) -> Vec<Content<'_>> {
     match content {
         Value::String(text) => vec![Content::Text(text)],

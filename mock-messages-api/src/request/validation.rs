@@ -40,14 +40,27 @@ pub(crate) fn validate_headers(
     if key.is_empty() || expected_key.is_some_and(|expected| expected != key) {
         return Err(Rejection::new(401, "invalid x-api-key"));
     }
-    match headers.get("anthropic-version").map(|value| value.to_str()) {
-        None => Err(Rejection::invalid("anthropic-version: header is required")),
-        Some(Ok("2023-06-01" | "2023-01-01")) => Ok(()),
-        Some(version) => Err(Rejection::invalid(format!(
-            "anthropic-version: \"{}\" is not a valid version",
-            version.unwrap_or_default()
-        ))),
+    let Some(version) = headers.get("anthropic-version") else {
+        return Err(Rejection::invalid("anthropic-version: header is required"));
+    };
+    let version = String::from_utf8_lossy(version.as_bytes());
+    if is_date(&version) {
+        return Ok(());
     }
+    Err(Rejection::invalid(format!(
+        "anthropic-version: \"{version}\" is not a valid version"
+    )))
+}
+
+/// Whether a text has the shape of a version. Which versions there are changes: `2023-06-01` is what CLI 2.1.316
+/// sends, `2026-10-21` what the TypeScript client 1.14.0 sends.
+fn is_date(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() == "2023-06-01".len()
+        && bytes.iter().enumerate().all(|(index, byte)| match index {
+            4 | 7 => *byte == b'-',
+            _ => byte.is_ascii_digit(),
+        })
 }
 
 /// The API key of a request, from either header that carries one.

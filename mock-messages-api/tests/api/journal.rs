@@ -80,10 +80,40 @@ async fn lists_failed_expectations_and_exchanges_never_asked_for() {
         [
             "request 2: the tool `publish` should be offered, but the tools are []",
             "request 2: the tool result of `publish` differs: its text should be a text containing \
-             \"not known\", but is \"published\" and differs: its `is_error` should be true, but is false",
+             \"not known\", but is \"published\" and its `is_error` should be true, but is false",
             "exchange 3 was never asked for",
         ]
     );
+}
+
+#[tokio::test]
+async fn looks_past_what_the_cli_adds_to_a_result() {
+    let fixture = Fixture::new(
+        "
+- user: run
+  reply: [{call: Bash}, {call: Bash}]
+- expect: {tool_result: [{of: Bash, equals: two}, {of: Bash, matches: '^one$'}], tool_result_count: 2}
+  reply: [{text: Done.}]
+",
+    )
+    .await;
+    let reminded = "two\n\n<system-reminder>\n9 tokens left\n</system-reminder>";
+    for results in [["one", reminded], [reminded, "one"]] {
+        fixture
+            .whole(json!([
+                user("run"),
+                assistant(json!([
+                    tool_use("toolu_1_1", "Bash"),
+                    tool_use("toolu_1_2", "Bash")
+                ])),
+                user(json!([
+                    tool_result("toolu_1_1", results[0]),
+                    tool_result("toolu_1_2", results[1])
+                ])),
+            ]))
+            .await;
+    }
+    assert_eq!(fixture.problems(), ["exchange 1 was never asked for"]);
 }
 
 #[tokio::test]

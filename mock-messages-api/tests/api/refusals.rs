@@ -117,12 +117,12 @@ async fn refuses_bad_headers_json_and_routes() {
         message(with_key().send().await.unwrap()).await,
         (400, "anthropic-version: header is required".to_owned())
     );
-    let with_version = with_key().header("anthropic-version", "2023");
+    let with_version = with_key().header("anthropic-version", "2023-06-01, 2023-06-01");
     assert_eq!(
         message(with_version.send().await.unwrap()).await,
         (
             400,
-            "anthropic-version: \"2023\" is not a valid version".to_owned()
+            "anthropic-version: \"2023-06-01, 2023-06-01\" is not a valid version".to_owned()
         )
     );
     let broken = with_key()
@@ -139,4 +139,24 @@ async fn refuses_bad_headers_json_and_routes() {
         message(elsewhere.send().await.unwrap()).await,
         (404, "Not Found".to_owned())
     );
+}
+
+#[tokio::test]
+async fn accepts_every_version_that_official_clients_send() {
+    let fixture = Fixture::new("[{user: hello, reply: [{text: Hello.}]}]").await;
+    for version in ["2023-06-01", "2026-10-21"] {
+        let status = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .unwrap()
+            .post(fixture.url("/v1/messages"))
+            .header("x-api-key", "dummy")
+            .header("anthropic-version", version)
+            .json(&request(json!([user("hello")])))
+            .send()
+            .await
+            .unwrap()
+            .status();
+        assert_eq!(status, 200, "{version}");
+    }
 }
