@@ -6,7 +6,6 @@ use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use futures::FutureExt as _;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -111,14 +110,16 @@ async fn converse(mut process: Child, request: Vec<u8>) -> io::Result<Ended> {
                 errors.read_to_end(&mut stderr)
             );
         };
-        let mut talk = pin!(talk.fuse());
-        let status = tokio::select! {
-            status = process.wait() => status?,
+        let mut talk = pin!(talk);
+        tokio::select! {
             () = &mut talk => process.wait().await?,
-        };
-        // What the process wrote is in the pipes already; only an orphan that inherited them could keep them open.
-        let _ = tokio::time::timeout(PIPE_BOUND, talk).await;
-        status
+            status = process.wait() => {
+                // What the process wrote is in the pipes already; only an orphan that inherited them could keep them
+                // open.
+                let _ = tokio::time::timeout(PIPE_BOUND, talk).await;
+                status?
+            }
+        }
     };
     Ok(Ended {
         status,
