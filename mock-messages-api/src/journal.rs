@@ -15,7 +15,8 @@ pub struct JournalEntry {
     pub session: String,
     /// The client label of the request's path.
     pub client: Option<String>,
-    /// The request's number within its session, from 1, in the order of arrival.
+    /// The request's number within its session, from 1, in the order of arrival; it goes on counting when a script
+    /// is mounted anew.
     pub number: u64,
     /// The HTTP method.
     pub method: String,

@@ -1,13 +1,15 @@
 //! Faults of the connection or the stream.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
 use super::ErrorDetail;
 
 /// A fault in the middle of a reply.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "FaultFields")]
 pub struct Fault {
     /// The point at which it strikes.
     pub after: FaultPoint,
@@ -45,4 +47,44 @@ pub enum FaultAction {
     Error(ErrorDetail),
     /// Sends these bytes and goes on with the reply.
     Garbage(String),
+    /// Sends nothing for so many milliseconds and goes on with the reply.
+    PauseMs(u64),
+}
+
+/// A fault in the middle of a reply.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FaultFields {
+    /// The point at which it strikes.
+    after: FaultPoint,
+    /// What happens there.
+    then: FaultAction,
+}
+
+impl TryFrom<FaultFields> for Fault {
+    type Error = &'static str;
+
+    fn try_from(FaultFields { after, then }: FaultFields) -> Result<Self, Self::Error> {
+        let needs_response = matches!(
+            then,
+            FaultAction::Error(_) | FaultAction::Garbage(_) | FaultAction::PauseMs(_)
+        );
+        if after == FaultPoint::Request && needs_response {
+            return Err(
+                "after `request` there is no response yet: only `reset`, `close` and `stall` can follow; \
+                 write `after: headers`, or `delay_ms` for a pause",
+            );
+        }
+        Ok(Self { after, then })
+    }
+}
+
+impl JsonSchema for Fault {
+    fn schema_name() -> Cow<'static, str> {
+        "Fault".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        FaultFields::json_schema(generator)
+    }
 }

@@ -4,7 +4,7 @@ use hyper::{Method, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
-use super::{exchange::ReceivedRequest, state::ServerState};
+use super::{served_request::ReceivedRequest, state::ServerState};
 use crate::script::Script;
 
 const PREFIX: &str = "/__mock/";

@@ -4,6 +4,7 @@ use std::{
     io::{self, Write},
     net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use bytes::{Bytes, BytesMut};
@@ -19,8 +20,8 @@ use tokio::{
 use super::{
     connection::{ConnectionControl, ControlledStream},
     control::{control, is_control_route},
-    exchange::{ReceivedRequest, serve},
     response::{PendingResponse, ReplyBody},
+    served_request::{ReceivedRequest, serve},
     state::{ServerState, Settings},
 };
 use crate::{
@@ -219,6 +220,8 @@ impl Drop for MockMessagesApi {
     }
 }
 
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);
+
 async fn accept(listener: TcpListener, state: Arc<ServerState>) {
     let mut connections = JoinSet::new();
     loop {
@@ -227,9 +230,9 @@ async fn accept(listener: TcpListener, state: Arc<ServerState>) {
                 connections.spawn(serve_connection(stream, Arc::clone(&state)));
             }
             Err(error) => {
-                // Out of file descriptors, for instance; the next connection may work again.
+                // Out of file descriptors, for instance, which only the end of other connections can mend.
                 tracing::warn!(%error, "failed to accept a connection");
-                tokio::task::yield_now().await;
+                tokio::time::sleep(ACCEPT_BACKOFF).await;
             }
         }
         while connections.try_join_next().is_some() {}

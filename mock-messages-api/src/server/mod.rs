@@ -4,10 +4,10 @@ mod address;
 mod connection;
 mod control;
 mod decision;
-mod exchange;
 mod handle;
 mod planner;
 mod response;
+mod served_request;
 mod state;
 mod writer;
 

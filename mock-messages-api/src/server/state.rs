@@ -42,6 +42,9 @@ pub(crate) struct Settings {
 #[derive(Default)]
 struct Session {
     script: Option<Arc<Script>>,
+    /// How many requests have arrived since the server started. It outlives scripts and journals, so that a request
+    /// that is still under way is never taken for a later one.
+    arrivals: u64,
     journal: Vec<JournalEntry>,
     attempts: HashMap<Choice, usize>,
 }
@@ -66,15 +69,23 @@ impl ServerState {
     }
 
     pub(crate) fn mount(&self, session: &str, script: Script) {
-        let mounted = Session {
-            script: Some(Arc::new(script)),
-            ..Session::default()
-        };
-        self.sessions().insert(session.to_owned(), mounted);
+        self.renew(session, Some(Arc::new(script)));
     }
 
+    /// Forgets a session; says whether it had a script.
     pub(crate) fn unmount(&self, session: &str) -> bool {
-        self.sessions().remove(session).is_some()
+        self.renew(session, None).script.is_some()
+    }
+
+    fn renew(&self, name: &str, script: Option<Arc<Script>>) -> Session {
+        let mut sessions = self.sessions();
+        let session = sessions.entry(name.to_owned()).or_default();
+        let renewed = Session {
+            script,
+            arrivals: session.arrivals,
+            ..Session::default()
+        };
+        std::mem::replace(session, renewed)
     }
 
     pub(crate) fn script(&self, session: &str) -> Option<Arc<Script>> {
@@ -108,14 +119,15 @@ impl ServerState {
     /// Journals a request; its number is filled in.
     pub(crate) fn record_arrival(&self, mut entry: JournalEntry) -> RequestIdentity {
         let mut sessions = self.sessions();
-        let journal = &mut sessions.entry(entry.session.clone()).or_default().journal;
-        entry.number = journal.len() as u64 + 1;
+        let session = sessions.entry(entry.session.clone()).or_default();
+        session.arrivals += 1;
+        entry.number = session.arrivals;
         let identity = RequestIdentity {
             session: entry.session.clone(),
             client: entry.client.clone(),
             number: entry.number,
         };
-        journal.push(entry);
+        session.journal.push(entry);
         identity
     }
 
@@ -176,14 +188,20 @@ impl ServerState {
     ) -> Option<T> {
         let mut sessions = self.sessions();
         let journal = &mut sessions.get_mut(&request.session)?.journal;
-        // A script that was mounted anew in the meantime has a journal of its own.
-        let index = usize::try_from(request.number).ok()?.checked_sub(1)?;
-        journal.get_mut(index).map(change)
+        let position = journal
+            .binary_search_by_key(&request.number, |entry| entry.number)
+            .ok()?;
+        journal.get_mut(position).map(change)
     }
 
     /// What departed from its script, session by session.
     pub(crate) fn verify_all(&self) -> Vec<VerificationError> {
-        let mounted: Vec<_> = self.sessions().keys().cloned().collect();
+        let mounted: Vec<_> = self
+            .sessions()
+            .iter()
+            .filter(|(_, session)| session.script.is_some() || !session.journal.is_empty())
+            .map(|(name, _)| name.clone())
+            .collect();
         mounted
             .iter()
             .filter_map(|session| self.verify(session).err())
@@ -192,8 +210,8 @@ impl ServerState {
 
     pub(crate) fn verify(&self, name: &str) -> Result<(), VerificationError> {
         let problems = match self.sessions().get(name) {
-            Some(session) => problems(session),
-            None => vec!["no script is mounted".to_owned()],
+            Some(session) if session.script.is_some() => problems(session),
+            _ => vec!["no script is mounted".to_owned()],
         };
         if problems.is_empty() {
             return Ok(());

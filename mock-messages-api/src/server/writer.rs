@@ -6,9 +6,9 @@ use bytes::{Bytes, BytesMut};
 
 use super::{
     connection::Cut,
-    exchange::{Continued, Exchange, cut_of},
     planner::{PlannedBody, PlannedReply},
     response::{Disconnected, OpenResponse},
+    served_request::{Continued, ServedRequest, cut_of},
 };
 use crate::{
     observer::{ApiEvent, ReplyEnd},
@@ -18,7 +18,7 @@ use crate::{
 
 /// Writes a body, and strikes where the script or an observer says.
 pub(crate) struct ReplyWriter<'a> {
-    exchange: &'a Exchange<'a>,
+    request: &'a ServedRequest<'a>,
     response: OpenResponse,
     body: &'a PlannedBody,
     options: &'a StreamOptions,
@@ -32,12 +32,12 @@ pub(crate) struct ReplyWriter<'a> {
 
 impl<'a> ReplyWriter<'a> {
     pub(crate) fn new(
-        exchange: &'a Exchange<'a>,
+        request: &'a ServedRequest<'a>,
         response: OpenResponse,
         reply: &'a PlannedReply,
     ) -> Self {
         Self {
-            exchange,
+            request,
             response,
             body: &reply.body,
             options: &reply.stream,
@@ -69,23 +69,23 @@ impl<'a> ReplyWriter<'a> {
         for (index, event) in events.iter().enumerate() {
             self.strike_at(&FaultPoint::Events(index)).await?;
             self.consult(index, event).await?;
-            self.pause_before_event().await?;
+            self.pause(self.options.interval_ms).await?;
             self.write(&event.bytes).await?;
-            self.exchange
+            self.request
                 .state
-                .record_event(&self.exchange.identity, &event.kind);
+                .record_event(&self.request.identity, &event.kind);
         }
         Ok(())
     }
 
     async fn consult(&mut self, index: usize, event: &WireEvent) -> Continued<()> {
         let question = ApiEvent::BeforeEvent {
-            request: self.exchange.identity.clone(),
+            request: self.request.identity.clone(),
             index,
             event_type: event.kind.clone(),
         };
         let directive = tokio::select! {
-            directive = self.exchange.consult(question) => directive,
+            directive = self.request.consult(question) => directive,
             () = self.response.disconnected() => return Err(ReplyEnd::ClientDisconnected),
         };
         let Some((bytes, cut)) = cut_of(directive) else {
@@ -98,9 +98,9 @@ impl<'a> ReplyWriter<'a> {
         Err(ReplyEnd::Cut)
     }
 
-    async fn pause_before_event(&self) -> Continued<()> {
+    async fn pause(&self, milliseconds: u64) -> Continued<()> {
         tokio::select! {
-            () = pause(self.options.interval_ms) => Ok(()),
+            () = pause(milliseconds) => Ok(()),
             () = self.response.disconnected() => Err(ReplyEnd::ClientDisconnected),
         }
     }
@@ -167,14 +167,15 @@ impl<'a> ReplyWriter<'a> {
             FaultAction::Error(error) => {
                 let event = error_event(error, self.options.line_ending);
                 self.write_through(event.bytes).await?;
-                self.exchange
+                self.request
                     .state
-                    .record_event(&self.exchange.identity, &event.kind);
+                    .record_event(&self.request.identity, &event.kind);
             }
             FaultAction::Garbage(garbage) => {
                 self.write_through(garbage.clone().into()).await?;
                 return Ok(());
             }
+            FaultAction::PauseMs(milliseconds) => return self.pause(*milliseconds).await,
         }
         Err(ReplyEnd::ScriptedFault)
     }
@@ -183,13 +184,10 @@ impl<'a> ReplyWriter<'a> {
 /// Whether a fault can strike a body: what needs events cannot strike a body that has none, such as that of the
 /// whole reply which a client asks for when its stream has failed.
 fn can_strike(fault: &Fault, body: &PlannedBody) -> bool {
-    match body {
-        PlannedBody::Events(_) => true,
-        PlannedBody::Whole(_) => {
-            !matches!(fault.after, FaultPoint::Events(_))
-                && !matches!(fault.then, FaultAction::Error(_))
-        }
-    }
+    let needs_events =
+        matches!(fault.after, FaultPoint::Events(_)) || matches!(fault.then, FaultAction::Error(_));
+    let has_events = matches!(body, PlannedBody::Events(_));
+    fault.after != FaultPoint::Request && (has_events || !needs_events)
 }
 
 /// Lets so many milliseconds pass.

@@ -110,6 +110,30 @@ async fn sends_garbage_and_goes_on() {
 }
 
 #[tokio::test]
+async fn pauses_and_goes_on() {
+    let fixture = faulty("{after: {events: 2}, then: {pause_ms: 20}}").await;
+    let before = std::time::Instant::now();
+    let seen = fixture.stream(json!([user("hello")])).await;
+    assert!(before.elapsed() >= std::time::Duration::from_millis(20));
+    assert!(seen.whole);
+    assert_eq!(seen.types().last(), Some(&"message_stop"));
+}
+
+#[test]
+fn refuses_what_cannot_follow_a_request() {
+    let error = mock_messages_api::Script::from_yaml(
+        "[{user: a, reply: {content: [], fault: {after: request, then: {garbage: x}}}}]",
+    )
+    .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("after `request` there is no response yet")
+    );
+    assert_eq!(error.position(), Some((1, 40)));
+}
+
+#[tokio::test]
 async fn stalls_until_the_client_gives_up() {
     let fixture = faulty("{after: {events: 1}, then: stall}").await;
     let mut body = request(json!([user("hello")]));

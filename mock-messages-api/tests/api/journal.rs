@@ -1,6 +1,6 @@
 //! What the journal keeps and what the verification makes of it.
 
-use mock_messages_api::{MockMessagesApi, Outcome, ReplyEnd};
+use mock_messages_api::{MockMessagesApi, Outcome, ReplyEnd, Script};
 use serde_json::json;
 
 use crate::fixture::{Fixture, assistant, text, tool_result, tool_use, user};
@@ -132,4 +132,29 @@ async fn keeps_sessions_apart() {
     fixture.stream(json!([user("hello")])).await;
     assert_eq!(api.journal("cell").len(), 1);
     assert_eq!(api.journal("other").len(), 0);
+}
+
+#[tokio::test]
+async fn begins_anew_when_a_script_is_mounted_anew() {
+    let fixture =
+        Fixture::new("[{user: hello, reply: {content: [], fault: {after: headers, then: stall}}}]")
+            .await;
+    let mut body = crate::fixture::request(json!([user("hello")]));
+    body["stream"] = json!(true);
+    let stalled = fixture.send(&body).await;
+
+    let script = Script::from_yaml("[{user: hello, reply: [{text: Hello.}]}]").unwrap();
+    fixture.api.mount("cell", script);
+    assert_eq!(fixture.journal(), []);
+    fixture.stream(json!([user("hello")])).await;
+    drop(stalled);
+    // The request that stalled belongs to a journal that is gone.
+    let journal = fixture.journal();
+    assert_eq!(journal.len(), 1);
+    assert_eq!(journal[0].number, 2);
+    assert_eq!(journal[0].end, Some(ReplyEnd::Completed));
+
+    assert!(fixture.api.unmount("cell"));
+    assert!(!fixture.api.unmount("cell"));
+    assert!(fixture.api.verify("cell").is_err());
 }

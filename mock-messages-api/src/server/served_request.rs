@@ -42,15 +42,15 @@ pub(crate) async fn serve(
     let (body, problem) = parse(received.body.as_deref());
     let body = Arc::new(body);
     let identity = state.record_arrival(journal_entry(&state, &received, &address, &body));
-    let exchange = Exchange {
+    let request = ServedRequest {
         state: &state,
         identity,
     };
-    let end = exchange
+    let end = request
         .run(&received, &address, &body, problem, response)
         .await
         .unwrap_or_else(|end| end);
-    exchange.finish(end).await;
+    request.finish(end).await;
 }
 
 /// The body as JSON, or as text together with what the API says to that.
@@ -123,7 +123,7 @@ fn mask_of_key(key: Option<&str>, expected: Option<&str>) -> &'static str {
     }
 }
 
-/// The end of an exchange as the error of each of its parts, so that `?` stops it.
+/// The end of a request as the error of each of its parts, so that `?` stops it.
 pub(crate) type Continued<T> = Result<T, ReplyEnd>;
 
 impl From<Disconnected> for ReplyEnd {
@@ -133,12 +133,12 @@ impl From<Disconnected> for ReplyEnd {
 }
 
 /// A request on its way to its end.
-pub(crate) struct Exchange<'a> {
+pub(crate) struct ServedRequest<'a> {
     pub(crate) state: &'a ServerState,
     pub(crate) identity: RequestIdentity,
 }
 
-impl Exchange<'_> {
+impl ServedRequest<'_> {
     async fn run(
         &self,
         received: &ReceivedRequest,
@@ -229,20 +229,7 @@ impl Exchange<'_> {
             () = pause(reply.delay_ms) => {}
             () = response.disconnected() => return Err(ReplyEnd::ClientDisconnected),
         }
-        if let Some(Fault {
-            after: FaultPoint::Request,
-            then,
-        }) = &reply.fault
-        {
-            match then {
-                FaultAction::Close => response.cut(Cut::Close).await,
-                FaultAction::Stall => response.disconnected().await,
-                FaultAction::Reset | FaultAction::Error(_) | FaultAction::Garbage(_) => {
-                    response.cut(Cut::Reset).await;
-                }
-            }
-            return Err(ReplyEnd::ScriptedFault);
-        }
+        let response = strike_before_head(reply.fault.as_ref(), response).await?;
         let response = response.start(reply.status, reply.headers.clone()).await?;
         let mut writer = ReplyWriter::new(self, response, reply);
         writer.write_body().await?;
@@ -250,6 +237,25 @@ impl Exchange<'_> {
         self.state.record_end(&self.identity, ReplyEnd::Completed);
         Ok(ReplyEnd::Completed)
     }
+}
+
+/// Strikes where not even the headers are sent; what needs a response cannot strike there.
+async fn strike_before_head(
+    fault: Option<&Fault>,
+    mut response: PendingResponse,
+) -> Continued<PendingResponse> {
+    let Some(fault) = fault.filter(|fault| fault.after == FaultPoint::Request) else {
+        return Ok(response);
+    };
+    match fault.then {
+        FaultAction::Reset => response.cut(Cut::Reset).await,
+        FaultAction::Close => response.cut(Cut::Close).await,
+        FaultAction::Stall => response.disconnected().await,
+        FaultAction::Error(_) | FaultAction::Garbage(_) | FaultAction::PauseMs(_) => {
+            return Ok(response);
+        }
+    }
+    Err(ReplyEnd::ScriptedFault)
 }
 
 /// How many bytes of the coming event are still sent before a cut, and which cut it is.
