@@ -99,7 +99,7 @@ impl SessionClient {
     /// # Errors
     ///
     /// An error of the operating system when the state directory cannot be watched.
-    pub fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError> {
-        self.engine.changes()
+    pub async fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError> {
+        self.engine.changes().await
     }
 }

@@ -114,7 +114,6 @@ impl std::fmt::Debug for ClaudeAgent {
 
 impl ClaudeAgent {
     /// Begins an agent with its options factory.
-    #[must_use]
     pub fn builder(options_factory: impl OptionsFactory) -> ClaudeAgentBuilder {
         ClaudeAgentBuilder {
             options_factory: Arc::new(options_factory),

@@ -261,3 +261,80 @@ fn tools_of_rule(entry: &str, custom_tool_names: &[String]) -> Vec<String> {
     }
     vec![name.to_owned()]
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn validated(value: Value) -> Result<(), OptionsError> {
+        let custom = ["mcp__tools__publish", "mcp__tools__lookup"].map(str::to_owned);
+        ClaudeAgentOptions::from_json(value)?.validate(
+            |tool| matches!(tool, "mcp__tools__publish" | "Bash"),
+            &custom,
+        )
+    }
+
+    #[test]
+    fn owned_options_are_named() {
+        for option in OWNED {
+            let error = validated(json!({*option: true})).expect_err("it is refused");
+            assert!(matches!(error, OptionsError::Owned { .. }), "{error}");
+            assert!(error.to_string().contains(option), "{error}");
+        }
+        for flag in ["await-initialize", "mcp-config", "resume", "session-id"] {
+            let error = validated(json!({"extra_args": {flag: null}})).expect_err("it is refused");
+            assert!(error.to_string().contains(flag), "{error}");
+        }
+        assert_eq!(validated(json!({"extra_args": {"debug": null}})), Ok(()));
+    }
+
+    #[test]
+    fn modes_that_skip_the_adapter_are_refused() {
+        for mode in ["bypassPermissions", "acceptEdits", "auto", "plan"] {
+            let error = validated(json!({"permission_mode": mode})).expect_err("it is refused");
+            assert!(
+                matches!(error, OptionsError::PermissionMode { .. }),
+                "{error}"
+            );
+        }
+        for mode in [json!("default"), json!("dontAsk"), Value::Null] {
+            assert_eq!(validated(json!({"permission_mode": mode})), Ok(()));
+        }
+    }
+
+    #[test]
+    fn servers_are_a_map_without_the_custom_tools_name() {
+        assert_eq!(
+            validated(json!({"mcp_servers": {"tools": {}}})),
+            Err(OptionsError::ServerName)
+        );
+        let error = validated(json!({"mcp_servers": "servers.json"})).expect_err("it is refused");
+        assert!(error.to_string().contains("mcp_servers"), "{error}");
+        assert_eq!(validated(json!({"mcp_servers": {"other": {}}})), Ok(()));
+    }
+
+    #[test]
+    fn rules_must_not_allow_what_has_to_leave_the_turn() {
+        for entry in [
+            "publish",
+            "mcp__tools__publish",
+            "mcp__tools__publish(*)",
+            "mcp__tools",
+            "mcp__tools__*",
+            "Bash",
+            "Bash(ls:*)",
+        ] {
+            let error = validated(json!({"allowed_tools": [entry]})).expect_err("it is refused");
+            assert!(error.to_string().contains(entry), "{error}");
+        }
+        for entry in ["lookup", "mcp__tools__lookup", "Read"] {
+            assert_eq!(
+                validated(json!({"allowed_tools": [entry]})),
+                Ok(()),
+                "{entry}"
+            );
+        }
+    }
+}

@@ -12,6 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
+use crate::cli::descendants::Descendants;
 use crate::cli::frame::Frame;
 use crate::cli::spawner;
 
@@ -44,11 +45,13 @@ pub(crate) struct Launch {
     pub(crate) working_directory: PathBuf,
 }
 
-/// A running CLI. Dropping it kills its process group.
+/// A running CLI. Dropping it kills it with everything below it.
 #[derive(Debug)]
 pub(crate) struct CliProcess {
     child: Child,
+    /// The CLI's process and group number, as long as something may be left of it.
     group: Option<Pid>,
+    descendants: Descendants,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     line: Vec<u8>,
@@ -77,6 +80,7 @@ impl CliProcess {
                 .id()
                 .and_then(|id| i32::try_from(id).ok())
                 .and_then(Pid::from_raw),
+            descendants: Descendants::default(),
             stdin: child.stdin.take(),
             stdout: BufReader::new(stdout),
             line: Vec::new(),
@@ -127,7 +131,12 @@ impl CliProcess {
     }
 
     /// Tells the CLI that nothing more will come.
+    ///
+    /// What the CLI started is noted while it can still be told to be the CLI's.
     pub(crate) fn close_stdin(&mut self) {
+        if let (Some(group), true) = (self.group, self.stdin.is_some()) {
+            self.descendants = Descendants::of(group);
+        }
         self.stdin = None;
     }
 
@@ -138,15 +147,14 @@ impl CliProcess {
             Ok(status) => status.ok(),
             Err(_) => None,
         };
-        self.kill_group();
+        self.kill_tree();
         let _ = self.child.wait().await;
         status
     }
 
     /// Ends the CLI at once and waits until it is gone.
     pub(crate) async fn kill(&mut self) {
-        self.close_stdin();
-        self.kill_group();
+        self.kill_tree();
         let _ = self.child.wait().await;
     }
 
@@ -155,17 +163,20 @@ impl CliProcess {
         self.stderr.collect().await
     }
 
-    fn kill_group(&mut self) {
+    fn kill_tree(&mut self) {
         if let Some(group) = self.group.take() {
+            let newest = Descendants::of(group);
             // The group may be gone already, which is what is wanted.
             let _ = kill_process_group(group, Signal::KILL);
+            newest.kill();
+            self.descendants.kill();
         }
     }
 }
 
 impl Drop for CliProcess {
     fn drop(&mut self) {
-        self.kill_group();
+        self.kill_tree();
     }
 }
 

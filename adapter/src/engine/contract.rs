@@ -208,8 +208,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     async fn snapshot(&self, session_id: &str) -> Result<Snapshot, EngineError>;
 
-    /// Changes of all sessions, whoever makes them.
-    fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError>;
+    /// Changes of all sessions from the return of this on, whoever makes them.
+    async fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError>;
 
     /// Works until told to stop and nothing is in flight any more.
     async fn work(&self, context: WorkerContext) -> Result<(), EngineError>;

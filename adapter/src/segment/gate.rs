@@ -268,3 +268,162 @@ fn refused(tool: &str) -> Passage {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::agent::options::ClaudeAgentOptions;
+    use crate::agent::policy::{ToolEffect, ToolPolicy};
+    use crate::agent::tool::{Tool, ToolError, ToolOutput};
+
+    const PUBLISH: &str = "mcp__tools__publish";
+
+    fn gate(resumed: Option<ToolCallRecord>) -> Gate {
+        let tool = |name: &str| {
+            Tool::typed(name, name, |_: Vec<String>| async {
+                Ok::<_, ToolError>(ToolOutput::default())
+            })
+        };
+        let agent = ClaudeAgent::builder(|_| Ok(ClaudeAgentOptions::default()))
+            .tool(tool("publish"))
+            .tool(tool("lookup"))
+            .tool_policy("lookup", ToolPolicy::new(ToolEffect::Read))
+            .tool_policy("Read", ToolPolicy::new(ToolEffect::Read))
+            .build()
+            .expect("the tools differ");
+        let recorded = resumed
+            .iter()
+            .map(|record| record.call.tool_use_id.clone())
+            .collect();
+        Gate::new(agent, resumed, recorded)
+    }
+
+    fn record(tool: &str, kind: ToolKind, outcome: ToolCallOutcome) -> ToolCallRecord {
+        ToolCallRecord {
+            call: DeferredCall {
+                tool_use_id: "toolu_1".into(),
+                tool: tool.into(),
+                arguments: json!({"message": "draft"}),
+                kind,
+                needs_approval: true,
+                single_attempt: true,
+            },
+            outcome,
+            output: "what the record says".into(),
+        }
+    }
+
+    fn asked(tool: &str, id: &str) -> AskedCall {
+        AskedCall {
+            tool: tool.into(),
+            tool_use_id: id.into(),
+            in_subagent: false,
+        }
+    }
+
+    fn is_denied(verdict: &Verdict, part: &str) -> bool {
+        matches!(verdict, Verdict::Deny { reason } if reason.contains(part))
+    }
+
+    #[test]
+    fn reads_run_inside_and_one_write_leaves() {
+        let mut gate = gate(None);
+        let inside = Verdict::Allow { arguments: None };
+        assert_eq!(gate.pre_tool_use(&asked("mcp__tools__lookup", "a")), inside);
+        assert_eq!(gate.pre_tool_use(&asked("Read", "b")), inside);
+        assert_eq!(gate.pre_tool_use(&asked(PUBLISH, "c")), Verdict::Defer);
+        assert_eq!(gate.deferred(), Some("c"));
+        let bash = gate.pre_tool_use(&asked("Bash", "d"));
+        assert!(is_denied(&bash, "Call Bash again by itself."), "{bash:?}");
+        assert_eq!(gate.tools_call("lookup", Some("a")), Passage::RunInline);
+        for id in [Some("c"), Some("unheard of"), None] {
+            let passage = gate.tools_call("publish", id);
+            assert!(matches!(passage, Passage::Refused { .. }), "{passage:?}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_id_is_another_call() {
+        let mut gate = gate(None);
+        assert_eq!(gate.pre_tool_use(&asked(PUBLISH, "a")), Verdict::Defer);
+        assert!(is_denied(&gate.pre_tool_use(&asked(PUBLISH, "a")), "again"));
+    }
+
+    #[test]
+    fn a_write_inside_a_subagent_is_denied() {
+        let mut gate = gate(None);
+        let call = AskedCall {
+            in_subagent: true,
+            ..asked(PUBLISH, "a")
+        };
+        assert!(is_denied(&gate.pre_tool_use(&call), "main conversation"));
+        assert_eq!(gate.deferred(), None);
+    }
+
+    #[test]
+    fn an_ignored_deferral_is_denied_when_the_cli_asks_for_permission() {
+        let mut gate = gate(None);
+        assert_eq!(gate.pre_tool_use(&asked(PUBLISH, "a")), Verdict::Defer);
+        let verdict = gate.can_use_tool(&asked(PUBLISH, "a"));
+        assert!(is_denied(&verdict, "Call publish again by itself."));
+        assert_eq!(gate.deferred(), None);
+        let passage = gate.tools_call("publish", Some("a"));
+        assert!(matches!(passage, Passage::Refused { .. }));
+    }
+
+    #[test]
+    fn a_resumed_call_is_answered_from_its_record() {
+        for outcome in [ToolCallOutcome::Succeeded, ToolCallOutcome::Rejected] {
+            let record = record("publish", ToolKind::Custom, outcome);
+            let mut gate = gate(Some(record.clone()));
+            assert!(!gate.resumption_is_complete());
+            let verdict = gate.pre_tool_use(&asked(PUBLISH, "toolu_1"));
+            let arguments = Some(json!({"message": "draft"}));
+            assert_eq!(verdict, Verdict::Allow { arguments });
+            let passage = gate.tools_call("publish", Some("toolu_1"));
+            assert_eq!(passage, Passage::Recorded(record));
+            assert!(gate.resumption_is_complete());
+        }
+    }
+
+    #[test]
+    fn a_skipped_hook_changes_nothing_of_the_answer() {
+        let record = record("publish", ToolKind::Custom, ToolCallOutcome::Succeeded);
+        let mut gate = gate(Some(record.clone()));
+        let arguments = Some(json!({"message": "draft"}));
+        let verdict = gate.can_use_tool(&asked(PUBLISH, "toolu_1"));
+        assert_eq!(verdict, Verdict::Allow { arguments });
+        let passage = gate.tools_call("publish", Some("toolu_1"));
+        assert_eq!(passage, Passage::Recorded(record));
+    }
+
+    #[test]
+    fn a_rejected_tool_of_the_cli_is_denied_with_the_rejection() {
+        let record = record("Bash", ToolKind::Cli, ToolCallOutcome::Rejected);
+        let mut gate = gate(Some(record));
+        let verdict = gate.pre_tool_use(&asked("Bash", "toolu_1"));
+        assert!(is_denied(&verdict, "what the record says"));
+    }
+
+    #[test]
+    fn a_call_under_the_id_of_the_resumed_one_does_not_get_its_record() {
+        let record = record("publish", ToolKind::Custom, ToolCallOutcome::Succeeded);
+        let mut gate = gate(Some(record));
+        gate.pre_tool_use(&asked(PUBLISH, "toolu_1"));
+        gate.tools_call("publish", Some("toolu_1"));
+        let verdict = gate.pre_tool_use(&asked(PUBLISH, "toolu_1"));
+        assert!(is_denied(&verdict, "again"), "{verdict:?}");
+        let passage = gate.tools_call("publish", Some("toolu_1"));
+        assert!(matches!(passage, Passage::Refused { .. }));
+    }
+
+    #[test]
+    fn a_tool_of_the_cli_with_a_custom_tools_name_is_noticed() {
+        let mut gate = gate(None);
+        let verdict = gate.pre_tool_use(&asked("publish", "a"));
+        assert!(is_denied(&verdict, "same name"));
+        assert_eq!(gate.collision(), Some("publish"));
+    }
+}

@@ -85,3 +85,62 @@ fn defers(entry: &Value, tool_use_id: &str) -> bool {
     entry["attachment"]["type"] == "hook_deferred_tool"
         && entry["attachment"]["toolUseID"] == tool_use_id
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn mirror(entries: Vec<Value>, spoken: &[&str]) -> Mirror {
+        let mut mirror = Mirror::default();
+        mirror.collect(MirrorFrame {
+            file_path: "/config/projects/-work/session.jsonl".into(),
+            entries,
+        });
+        for uuid in spoken {
+            mirror.expect(&SpokenFrame {
+                message: Value::Null,
+                parent_tool_use_id: None,
+                uuid: Some((*uuid).into()),
+                is_replay: false,
+            });
+        }
+        mirror
+    }
+
+    fn entry(uuid: &str, parent: Option<&str>) -> Value {
+        json!({"uuid": uuid, "parentUuid": parent})
+    }
+
+    #[test]
+    fn a_whole_transcript_has_no_gap() {
+        let deferral = json!({"uuid": "c", "parentUuid": "b",
+            "attachment": {"type": "hook_deferred_tool", "toolUseID": "toolu_1"}});
+        let entries = vec![entry("b", Some("a")), deferral];
+        let mirror = mirror(entries, &["b"]);
+        let stored = [entry("a", None)];
+        assert_eq!(mirror.gap("session", &stored, Some("toolu_1")), None);
+        assert_eq!(mirror.entries("session").len(), 2);
+        assert!(mirror.entries("subagent").is_empty());
+    }
+
+    #[test]
+    fn every_kind_of_loss_shows() {
+        let spoken = mirror(vec![entry("a", None)], &["a", "b"]);
+        assert_eq!(
+            spoken.gap("session", &[], None),
+            Some(MirrorGap::Frame("b".into()))
+        );
+        let parent = mirror(vec![entry("c", Some("b"))], &[]);
+        assert!(matches!(
+            parent.gap("session", &[], None),
+            Some(MirrorGap::Parent { .. })
+        ));
+        let deferral = mirror(vec![entry("a", None)], &[]);
+        assert_eq!(
+            deferral.gap("session", &[], Some("toolu_1")),
+            Some(MirrorGap::Deferral("toolu_1".into()))
+        );
+    }
+}

@@ -210,3 +210,100 @@ fn text_of(texts: &[(String, String)], id: &str) -> String {
         .map(|(_, text)| text.clone())
         .unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn assistant(id: &str, block: &Value) -> Value {
+        json!({"type": "assistant", "message": {"id": id, "content": [block]}})
+    }
+
+    fn result(text: &str) -> Value {
+        json!({"type": "user", "message": {"content": [
+            {"type": "tool_result", "tool_use_id": "toolu", "content": [{"type": "text", "text": text}]},
+        ]}})
+    }
+
+    fn entries_of(messages: &[Message]) -> Vec<Value> {
+        messages
+            .iter()
+            .flat_map(|message| match &message.framework_item {
+                FrameworkItem::ClaudeTranscript { entries, .. } => entries.clone(),
+                FrameworkItem::UserPrompt { .. } => Vec::new(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn one_message_for_each_api_message_and_each_tool_result() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let entries = vec![
+            json!({"type": "user", "message": {"content": "the prompt"}}),
+            assistant("m1", &text("Looking.")),
+            assistant("m1", &json!({"type": "tool_use", "id": "a"})),
+            result("found"),
+            assistant("m1", &json!({"type": "tool_use", "id": "b"})),
+            result("also found"),
+            assistant("m2", &text("Done.")),
+            json!({"type": "last-prompt"}),
+        ];
+        let messages = transcript_messages("session", entries.clone());
+        let seen: Vec<(MessageRole, &str)> = messages
+            .iter()
+            .map(|message| (message.role, message.text.as_str()))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (MessageRole::Assistant, "Looking."),
+                (MessageRole::Tool, "found"),
+                (MessageRole::Tool, "also found"),
+                (MessageRole::Assistant, "Done."),
+            ]
+        );
+        assert_eq!(entries_of(&messages), entries);
+    }
+
+    #[test]
+    fn the_stored_form_is_the_one_that_other_languages_read() {
+        let prompt = FrameworkItem::UserPrompt {
+            text: "hello".into(),
+        };
+        assert_eq!(
+            serde_json::to_value(prompt).expect("plain data"),
+            json!({"kind": "user_prompt", "text": "hello"})
+        );
+        let transcript = FrameworkItem::ClaudeTranscript {
+            session_id: "s".into(),
+            entries: vec![json!({"a": 1})],
+        };
+        assert_eq!(
+            serde_json::to_value(transcript).expect("plain data"),
+            json!({"kind": "claude_transcript", "session_id": "s", "entries": [{"a": 1}]})
+        );
+    }
+
+    proptest! {
+        /// Whatever the order of entries, none is lost, moved or doubled once anybody spoke.
+        #[test]
+        fn the_messages_entries_are_the_transcript(kinds in prop::collection::vec(0_u8..5, 0..40)) {
+            let entries: Vec<Value> = kinds
+                .iter()
+                .map(|kind| match kind {
+                    0 => assistant("m1", &json!({"type": "text", "text": "one"})),
+                    1 => assistant("m2", &json!({"type": "text", "text": "two"})),
+                    2 => result("found"),
+                    3 => json!({"type": "attachment"}),
+                    _ => json!({"type": "user", "message": {"content": "a prompt"}}),
+                })
+                .collect();
+            let spoke = kinds.iter().any(|kind| *kind < 3);
+            let messages = transcript_messages("session", entries.clone());
+            prop_assert_eq!(entries_of(&messages), if spoke { entries } else { Vec::new() });
+        }
+    }
+}

@@ -222,10 +222,10 @@ impl History {
 
     fn remember_effect(&mut self, effect: Effect) {
         match effect {
-            Effect::AppendMessage(message) if message.role == MessageRole::User => {
-                if !message.text.starts_with("[Dex]") {
-                    self.begun.push(message.text);
-                }
+            Effect::AppendMessage(message)
+                if message.role == MessageRole::User && !message.text.starts_with("[Dex]") =>
+            {
+                self.begun.push(message.text);
             }
             Effect::ArchiveRecord(record) => {
                 *self.finals.entry(record.call.tool_use_id).or_default() += 1;

@@ -183,10 +183,11 @@ impl SessionState {
             (
                 Step::Call(_),
                 Attempt::HandedOut {
-                    handler_entered, ..
+                    handler_entered: entered @ false,
+                    ..
                 },
             ) => {
-                *handler_entered = true;
+                *entered = true;
                 Ok(())
             }
             _ => Err(Refused),

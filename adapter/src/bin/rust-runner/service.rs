@@ -70,7 +70,7 @@ impl Service {
 
     pub(crate) async fn handle(&self, method: &str, params: Value) -> Result<Value, RpcError> {
         match method {
-            "initialize" => self.initialize(read(params)?),
+            "initialize" => self.initialize(read(params)?).await,
             "agent/define" => self.define(read(params)?),
             "worker/start" => self.start_worker().await,
             "worker/stop" | "shutdown" => self.stop_worker().await,
@@ -110,11 +110,11 @@ impl Service {
         }
     }
 
-    fn initialize(&self, request: Initialize) -> Result<Value, RpcError> {
+    async fn initialize(&self, request: Initialize) -> Result<Value, RpcError> {
         let engine = EmbeddedEngine::open(&request.state_dir).map_err(engine_error)?;
         let client = SessionClient::new(&engine);
         if request.role != "worker" {
-            let changes = client.changes().map_err(engine_error)?;
+            let changes = client.changes().await.map_err(engine_error)?;
             tokio::spawn(forward(
                 changes,
                 Arc::clone(&self.peer),

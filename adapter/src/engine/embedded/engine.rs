@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use tokio::sync::broadcast;
+use tokio::sync::{OnceCell, broadcast};
 use uuid::Uuid;
 
 use crate::engine::contract::{Command, Engine, EngineError, SessionChange, WorkerContext};
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) directory: PathBuf,
     connection: Mutex<Connection>,
     bell: Bell,
-    changes: OnceLock<broadcast::Sender<SessionChange>>,
+    changes: OnceCell<broadcast::Sender<SessionChange>>,
 }
 
 impl EmbeddedEngine {
@@ -64,7 +64,7 @@ impl EmbeddedEngine {
                 directory: directory.to_owned(),
                 connection: Mutex::new(connection),
                 bell,
-                changes: OnceLock::new(),
+                changes: OnceCell::new(),
             }),
         })
     }
@@ -213,19 +213,13 @@ impl Engine for EmbeddedEngine {
             .await
     }
 
-    fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError> {
-        if let Some(changes) = self.shared.changes.get() {
-            return Ok(changes.subscribe());
-        }
-        let listener = self.shared.listener()?;
-        let (sender, receiver) = broadcast::channel(CHANGE_BACKLOG);
-        match self.shared.changes.set(sender.clone()) {
-            Ok(()) => {
-                tokio::spawn(follow(Arc::downgrade(&self.shared), listener, sender));
-                Ok(receiver)
-            }
-            Err(_) => self.changes(),
-        }
+    async fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError> {
+        let changes = self
+            .shared
+            .changes
+            .get_or_try_init(|| start_following(&self.shared))
+            .await?;
+        Ok(changes.subscribe())
     }
 
     async fn work(&self, context: WorkerContext) -> Result<(), EngineError> {
@@ -233,13 +227,29 @@ impl Engine for EmbeddedEngine {
     }
 }
 
-/// Tells of every change from now on, until the engine is gone.
+/// Starts the telling of changes; what happened before is told to nobody.
+async fn start_following(
+    shared: &Arc<Shared>,
+) -> Result<broadcast::Sender<SessionChange>, EngineError> {
+    let listener = shared.listener()?;
+    let seen = shared.read(newest_change).await?;
+    let (sender, _) = broadcast::channel(CHANGE_BACKLOG);
+    tokio::spawn(follow(
+        Arc::downgrade(shared),
+        listener,
+        seen,
+        sender.clone(),
+    ));
+    Ok(sender)
+}
+
+/// Tells of every change until the engine is gone.
 async fn follow(
     shared: std::sync::Weak<Shared>,
     listener: Listener,
+    mut seen: u64,
     sender: broadcast::Sender<SessionChange>,
 ) {
-    let mut seen: Option<u64> = None;
     while let Some(shared) = shared.upgrade() {
         let since = seen;
         match shared
@@ -247,7 +257,7 @@ async fn follow(
             .await
         {
             Ok((newest, changes)) => {
-                seen = Some(newest);
+                seen = newest;
                 for change in changes {
                     // Nobody may be listening just now.
                     let _ = sender.send(change);
@@ -261,12 +271,15 @@ async fn follow(
     }
 }
 
+fn newest_change(transaction: &Transaction<'_>) -> Result<u64, EngineError> {
+    Ok(transaction.query_row("SELECT change FROM counter", [], |row| row.get(0))?)
+}
+
 fn changes_since(
     transaction: &Transaction<'_>,
-    since: Option<u64>,
+    since: u64,
 ) -> Result<(u64, Vec<SessionChange>), EngineError> {
-    let newest: u64 = transaction.query_row("SELECT change FROM counter", [], |row| row.get(0))?;
-    let since = since.unwrap_or(newest);
+    let newest = newest_change(transaction)?;
     let mut statement = transaction.prepare_cached(
         "SELECT session_id, revision FROM session WHERE change > ?1 ORDER BY change",
     )?;
