@@ -2,6 +2,7 @@
 
 mod host;
 mod inbound;
+mod requests;
 
 pub(crate) use host::{Host, HostError};
-pub(crate) use inbound::{answer_initializes, connect, handle};
+pub(crate) use inbound::{answer_initializes, answer_interrupts, connect, handle};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::session::Session;
+use crate::session::{Prompt, Session};
 use crate::tools;
 
 /// Capabilities that the real program announces (observed on CLI 2.1.316).
@@ -131,5 +131,18 @@ pub(crate) fn informational(session: &Session, content: &str) -> Value {
         "level": "notice",
         "uuid": Uuid::new_v4(),
         "session_id": session.id,
+    })
+}
+
+/// A prompt, shown back to a host that wants to see when it is taken up.
+pub(crate) fn replayed_prompt(session: &Session, prompt: &Prompt) -> Value {
+    json!({
+        "type": "user",
+        "message": {"role": "user", "content": prompt.content},
+        "session_id": session.id,
+        "parent_tool_use_id": null,
+        "uuid": prompt.uuid,
+        "timestamp": crate::clock::timestamp(),
+        "isReplay": true,
     })
 }

@@ -5,6 +5,6 @@ mod outcome;
 mod sdk;
 mod servers;
 
-pub(crate) use config::{ServerConfig, read_configs, sdk_server};
+pub(crate) use config::{ServerConfig, read_configs, read_servers, sdk_server};
 pub(crate) use outcome::CallOutcome;
 pub(crate) use servers::{McpServers, McpTool, title_case};

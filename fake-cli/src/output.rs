@@ -1,6 +1,6 @@
 //! Frames to the host.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::Write;
 
 use serde_json::Value;
@@ -13,6 +13,7 @@ pub(crate) struct Output {
     sink: RefCell<Box<dyn Write>>,
     reader_gone: CancellationToken,
     quirks: Quirks,
+    silenced: Cell<bool>,
 }
 
 impl Output {
@@ -21,7 +22,13 @@ impl Output {
             sink: RefCell::new(sink),
             reader_gone: CancellationToken::new(),
             quirks,
+            silenced: Cell::new(false),
         }
+    }
+
+    /// The process is ending: nothing more is said.
+    pub(crate) fn silence(&self) {
+        self.silenced.set(true);
     }
 
     /// Fires once a write has failed; the process has nobody left to work for.
@@ -30,6 +37,9 @@ impl Output {
     }
 
     pub(crate) fn frame(&self, frame: &Value) {
+        if self.silenced.get() {
+            return;
+        }
         let mut line = frame.to_string().into_bytes();
         line.push(b'\n');
         for piece in self.quirks.pieces_of_line(line) {

@@ -130,28 +130,25 @@ impl Opened {
             Err(error) => return fail(&format!("failed to listen for signals: {error}")),
         };
         let (ask_for_ready_lines, ready_lines_wanted) = mpsc::channel(1);
-        if let Some(words) = session.arguments.prompt.clone() {
-            session.prompts.push(Prompt {
-                uuid: Uuid::new_v4(),
-                content: serde_json::json!(words),
-            });
-        }
         let reading = read_input(Rc::clone(&session), input, ready_lines_wanted);
-        let resumes = self.deferral.is_some();
         let working = self.work(ask_for_ready_lines);
+        // Whatever is pending at the end must not withdraw itself with a last frame, so both outlive
+        // the choice below.
+        tokio::pin!(reading, working);
         let flushing = session.transcript.flush_in_the_background();
         let reader_gone = session.output.reader_gone().clone();
         let code = tokio::select! {
             biased;
             _ = terminate.recv() => TERMINATED,
-            code = interrupted(&session, &mut interrupt, resumes) => code,
-            code = reading => code,
-            code = working => code,
+            code = interrupted(&session, &mut interrupt) => code,
+            code = &mut reading => code,
+            code = &mut working => code,
             () = reader_gone.cancelled() => 1,
             () = flushing => 0,
         };
         session.save_costs();
         session.transcript.flush();
+        session.output.silence();
         code
     }
 
@@ -178,23 +175,20 @@ impl Opened {
             handle_ready_lines(&ask_for_ready_lines).await;
             turn::resume_deferred_call(&session, deferral).await;
         }
-        while let Some(prompts) = session.prompts.next().await {
-            turn::run_prompts(&session, prompts).await;
+        while session.prompts.wait().await {
+            turn::run_prompts(&session).await;
         }
         session.host.input_closed().cancelled().await;
         i32::from(session.ledger.borrow().last_result_was_error)
     }
 }
 
-/// An interrupt from the keyboard: a turn ends with its result; a resumed call that nobody prompted
-/// just ends (observed on CLI 2.1.316).
-async fn interrupted(session: &Rc<Session>, signal: &mut Signal, resumes: bool) -> i32 {
+/// An interrupt from the keyboard: a running turn ends with its result first (observed on CLI
+/// 2.1.316).
+async fn interrupted(session: &Session, signal: &mut Signal) -> i32 {
     signal.recv().await;
-    let prompted = session.ledger.borrow().results > 0 || !resumes;
-    if prompted && session.interrupts.is_running() {
-        session.interrupts.interrupt().await;
-        session.interrupts.idle().await;
-    }
+    session.interrupts.signal();
+    session.interrupts.idle().await;
     0
 }
 
@@ -213,6 +207,9 @@ async fn read_input(
     mut input: Input,
     mut ready_lines_wanted: mpsc::Receiver<oneshot::Sender<()>>,
 ) -> i32 {
+    if !session.arguments.stream_json_input {
+        read_words(&session, &mut input).await;
+    }
     loop {
         let line = tokio::select! {
             biased;
@@ -236,6 +233,8 @@ async fn read_input(
                 if let Err(error) = control::handle(&session, &line) {
                     return fail(&error);
                 }
+                // What a line sets off happens before the next one is looked at.
+                tokio::task::yield_now().await;
             }
             Ok(None) | Err(_) => {
                 session.prompts.close();
@@ -247,6 +246,20 @@ async fn read_input(
                 return std::future::pending().await;
             }
         }
+    }
+}
+
+/// Plain input is one prompt, after the one of the command line.
+async fn read_words(session: &Session, input: &mut Input) {
+    let mut lines: Vec<String> = session.arguments.prompt.clone().into_iter().collect();
+    while let Ok(Some(line)) = input.next_line().await {
+        lines.push(String::from_utf8_lossy(&line).into_owned());
+    }
+    if !lines.is_empty() {
+        session.prompts.push(Prompt {
+            uuid: Uuid::new_v4(),
+            content: serde_json::json!(lines.join("\n")),
+        });
     }
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -169,9 +169,15 @@ impl Session {
         })
     }
 
-    /// Tells the host that the session's state changed, if it wants to know.
+    /// Tells the host that the session's state changed, if it wants to know. It is not idle while
+    /// prompts wait, and not any more once a signal ends the process (observed on CLI 2.1.316).
     pub(crate) fn enter_state(&self, state: &'static str) {
-        if self.state.replace(state) == state || !self.environment.host_reads_session_state() {
+        let ending = state == "idle" && (self.prompts.len() > 0 || self.interrupts.is_signalled());
+        if ending || self.state.get() == state {
+            return;
+        }
+        self.state.set(state);
+        if !self.environment.host_reads_session_state() {
             return;
         }
         self.output.frame(&json!({
@@ -274,15 +280,14 @@ impl PromptQueue {
         self.waiting.borrow_mut().drain(..).collect()
     }
 
-    /// Waits for prompts; `None` once the queue is empty and closed.
-    pub(crate) async fn next(&self) -> Option<Vec<Prompt>> {
+    /// Waits for a prompt; `false` once the queue is empty and closed.
+    pub(crate) async fn wait(&self) -> bool {
         loop {
-            let prompts = self.take();
-            if !prompts.is_empty() {
-                return Some(prompts);
+            if self.len() > 0 {
+                return true;
             }
             if self.closed.is_cancelled() {
-                return None;
+                return false;
             }
             tokio::select! {
                 () = self.changed.notified() => {}
@@ -296,8 +301,9 @@ impl PromptQueue {
 #[derive(Debug, Default)]
 pub(crate) struct Interrupts {
     running: RefCell<Option<CancellationToken>>,
+    unanswered: RefCell<Vec<Value>>,
+    by_signal: Cell<bool>,
     ended: Notify,
-    stopped: RefCell<Vec<oneshot::Sender<()>>>,
 }
 
 impl Interrupts {
@@ -308,47 +314,47 @@ impl Interrupts {
         token
     }
 
-    /// The turn has withdrawn everything that was pending.
-    pub(crate) fn confirm_stop(&self) {
-        for waiting in self.stopped.borrow_mut().drain(..) {
-            let _ = waiting.send(());
+    pub(crate) fn end_turn(&self) {
+        *self.running.borrow_mut() = None;
+        self.ended.notify_waiters();
+    }
+
+    /// Interrupts the running turn for a request of the host; `false` when none runs.
+    pub(crate) fn request(&self, request_id: &Value) -> bool {
+        let running = self.running.borrow();
+        if let Some(token) = running.as_ref() {
+            self.unanswered.borrow_mut().push(request_id.clone());
+            token.cancel();
+        }
+        running.is_some()
+    }
+
+    /// The requests that may be answered, once what was pending has been withdrawn.
+    pub(crate) fn take_unanswered(&self) -> Vec<Value> {
+        self.unanswered.take()
+    }
+
+    /// Interrupts the running turn for a signal.
+    pub(crate) fn signal(&self) {
+        self.by_signal.set(true);
+        if let Some(token) = self.running.borrow().as_ref() {
+            token.cancel();
         }
     }
 
-    pub(crate) fn end_turn(&self) {
-        *self.running.borrow_mut() = None;
-        self.confirm_stop();
-        self.ended.notify_waiters();
+    /// Whether the process is about to end because of a signal.
+    pub(crate) fn is_signalled(&self) -> bool {
+        self.by_signal.get()
     }
 
     /// Waits until no turn runs.
     pub(crate) async fn idle(&self) {
         loop {
             let ended = self.ended.notified();
-            if !self.is_running() {
+            if self.running.borrow().is_none() {
                 return;
             }
             ended.await;
         }
-    }
-
-    /// Interrupts the running turn and waits until what it had pending is withdrawn.
-    pub(crate) async fn interrupt(&self) {
-        let stopped = {
-            let running = self.running.borrow();
-            let Some(token) = running.as_ref() else {
-                return;
-            };
-            token.cancel();
-            let (sender, receiver) = oneshot::channel();
-            self.stopped.borrow_mut().push(sender);
-            receiver
-        };
-        // A turn that ended in the same moment has nothing pending either.
-        let _ = stopped.await;
-    }
-
-    pub(crate) fn is_running(&self) -> bool {
-        self.running.borrow().is_some()
     }
 }

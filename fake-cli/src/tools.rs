@@ -84,8 +84,12 @@ impl Tool {
         }
     }
 
-    pub(crate) fn is_allowed_while_planning(&self) -> bool {
-        matches!(self, Self::Builtin(tool) if tool.is_read_only())
+    /// Why a call of this tool may run without anybody's permission.
+    pub(crate) fn free_reason(&self) -> &'static str {
+        match self {
+            Self::Builtin(Builtin::Bash) => "subcommandResults",
+            _ => "mode",
+        }
     }
 
     pub(crate) fn display_name(&self) -> String {

@@ -6,11 +6,10 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::requests;
 use crate::frames;
 use crate::hooks::HookRegistry;
 use crate::mcp::{ServerConfig, sdk_server};
-use crate::messages_api::Model;
-use crate::permissions::PermissionMode;
 use crate::session::{Prompt, Session};
 
 /// A line that ends the process with exit code 1; the text goes to stderr.
@@ -23,6 +22,8 @@ pub(crate) enum FatalLine {
          and the first line is a different message."
     )]
     NotInitialize,
+    #[error("Error: Expected message role 'user', got '{0}'")]
+    Role(String),
 }
 
 /// Handles one line. What takes time goes on in the background.
@@ -38,8 +39,13 @@ pub(crate) fn handle(session: &Rc<Session>, line: &[u8]) -> Result<(), FatalLine
     }
     match frame["type"].as_str() {
         Some("control_request") => control_request(session, &frame),
-        Some("control_response") => session.host.answer(&frame),
-        Some("user") => user(session, &frame),
+        Some("control_response") => {
+            session.host.answer(&frame);
+            if session.arguments.replay_user_messages {
+                session.output.frame(&frame);
+            }
+        }
+        Some("user") => return user(session, &frame),
         // Unknown frames are ignored (observed on CLI 2.1.316).
         _ => {}
     }
@@ -49,8 +55,8 @@ pub(crate) fn handle(session: &Rc<Session>, line: &[u8]) -> Result<(), FatalLine
 fn parse(line: &[u8]) -> Result<Value, FatalLine> {
     let text = String::from_utf8_lossy(line);
     match serde_json::from_str::<Value>(&text) {
-        Ok(frame @ Value::Object(_)) => Ok(frame),
-        _ => Err(FatalLine::Malformed {
+        Ok(frame) => Ok(frame),
+        Err(_) => Err(FatalLine::Malformed {
             kind: if text.contains("\"type\":\"user\"") || text.contains("\"type\": \"user\"") {
                 "user"
             } else {
@@ -61,7 +67,11 @@ fn parse(line: &[u8]) -> Result<Value, FatalLine> {
     }
 }
 
-fn user(session: &Rc<Session>, frame: &Value) {
+fn user(session: &Rc<Session>, frame: &Value) -> Result<(), FatalLine> {
+    if frame["message"]["role"] != "user" {
+        let role = frame["message"]["role"].as_str().unwrap_or("undefined");
+        return Err(FatalLine::Role(role.to_owned()));
+    }
     let uuid = frame["uuid"]
         .as_str()
         .and_then(|uuid| Uuid::parse_str(uuid).ok())
@@ -72,6 +82,7 @@ fn user(session: &Rc<Session>, frame: &Value) {
         uuid,
         content: frame["message"]["content"].clone(),
     });
+    Ok(())
 }
 
 fn control_request(session: &Rc<Session>, frame: &Value) {
@@ -79,32 +90,16 @@ fn control_request(session: &Rc<Session>, frame: &Value) {
     let request = &frame["request"];
     let answer = match request["subtype"].as_str() {
         Some("initialize") => return initialize(session, request_id, request),
-        Some("interrupt") => return interrupt(session, request_id),
-        Some("set_permission_mode") => set_permission_mode(session, request),
-        Some("set_model") => Ok(set_model(session, request)),
-        Some("mcp_status") => Ok(json!({"mcpServers": session.mcp.statuses()})),
-        other => Err(Refusal::new(format!(
-            "Unsupported control request subtype: {}",
-            other.unwrap_or("undefined")
-        ))),
+        Some("interrupt") => return interrupt(session, &request_id),
+        other => requests::answer(session, other.unwrap_or("undefined"), request),
     };
     respond(session, &request_id, answer);
 }
 
-struct Refusal {
-    error: String,
-    code: Option<&'static str>,
-}
-
-impl Refusal {
-    fn new(error: String) -> Self {
-        Self { error, code: None }
-    }
-}
-
-fn respond(session: &Session, request_id: &Value, answer: Result<Value, Refusal>) {
+fn respond(session: &Session, request_id: &Value, answer: requests::Answer) {
     let response = match answer {
-        Ok(response) => json!({
+        Ok(None) => json!({"subtype": "success", "request_id": request_id}),
+        Ok(Some(response)) => json!({
             "subtype": "success",
             "request_id": request_id,
             "response": response,
@@ -184,50 +179,21 @@ pub(crate) fn connect(session: &Rc<Session>, config: ServerConfig) {
     }
 }
 
-fn interrupt(session: &Rc<Session>, request_id: Value) {
-    let session = Rc::clone(session);
-    tokio::task::spawn_local(async move {
-        session.interrupts.interrupt().await;
-        respond(&session, &request_id, Ok(json!({"still_queued": []})));
-    });
+fn interrupt(session: &Session, request_id: &Value) {
+    if !session.interrupts.request(request_id) {
+        answer_interrupt(session, request_id);
+    }
 }
 
-fn set_permission_mode(session: &Session, request: &Value) -> Result<Value, Refusal> {
-    let wanted = request["mode"].as_str().and_then(PermissionMode::from_wire);
-    let Some(mode) = wanted else {
-        return Err(Refusal {
-            error: "Cannot set permission mode: must be one of acceptEdits, auto, \
-                    bypassPermissions, default, dontAsk, plan"
-                .to_owned(),
-            code: Some("invalid_mode"),
-        });
-    };
-    if mode == PermissionMode::BypassPermissions && !session.arguments.skip_permissions_allowed {
-        return Err(Refusal {
-            error: "Cannot set permission mode to bypassPermissions because the session was not \
-                    launched with --dangerously-skip-permissions"
-                .to_owned(),
-            code: Some("bypass_not_launched"),
-        });
+/// Answers every interrupt of the turn that has just withdrawn what it had pending.
+pub(crate) fn answer_interrupts(session: &Session) {
+    for request_id in session.interrupts.take_unanswered() {
+        answer_interrupt(session, &request_id);
     }
-    if session.mode.replace(mode) != mode {
-        session.output.frame(&json!({
-            "type": "system",
-            "subtype": "status",
-            "status": null,
-            "permissionMode": mode.as_str(),
-            "uuid": Uuid::new_v4(),
-            "session_id": session.id,
-        }));
-    }
-    Ok(json!({"mode": mode.as_str()}))
 }
 
-fn set_model(session: &Session, request: &Value) -> Value {
-    let model = Model::named(request["model"].as_str());
-    let name = model.name.clone();
-    *session.model.borrow_mut() = model;
-    json!({"model": name})
+fn answer_interrupt(session: &Session, request_id: &Value) {
+    respond(session, request_id, Ok(Some(json!({"still_queued": []}))));
 }
 
 #[cfg(test)]
@@ -235,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_object_is_fatal_with_its_length() {
+    fn what_is_no_json_is_fatal_with_its_length() {
         let error = parse(b"this is not json")
             .err()
             .map(|error| error.to_string());

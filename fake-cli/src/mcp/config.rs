@@ -51,12 +51,26 @@ pub(crate) fn read_configs(
         let listed = config["mcpServers"]
             .as_object()
             .ok_or(McpConfigError::NoServers)?;
-        servers.extend(listed.iter().map(|(name, server)| ServerConfig {
-            name: name.clone(),
-            kind: read_kind(server),
-        }));
+        servers.extend(listed.iter().map(read_server));
     }
     Ok(servers)
+}
+
+/// Reads the servers of a `mcp_set_servers` request.
+pub(crate) fn read_servers(servers: &Value) -> Vec<ServerConfig> {
+    servers
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(read_server)
+        .collect()
+}
+
+fn read_server((name, server): (&String, &Value)) -> ServerConfig {
+    ServerConfig {
+        name: name.clone(),
+        kind: read_kind(server),
+    }
 }
 
 /// What parses as JSON is a configuration; everything else names a file (observed on CLI 2.1.316).

@@ -5,7 +5,11 @@ use serde_json::{Value, json};
 /// The result of a call, before it becomes a `tool_result` block.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CallOutcome {
-    Content(Value),
+    Content {
+        content: Value,
+        /// What hosts and hooks see.
+        structured: Value,
+    },
     Error(String),
 }
 
@@ -28,12 +32,22 @@ pub(crate) fn read_call_result(tool: &str, result: &Value) -> CallOutcome {
         .get("structuredContent")
         .filter(|value| !value.is_null())
     {
-        return CallOutcome::Content(json!(structured.to_string()));
+        let content = json!(structured.to_string());
+        return CallOutcome::Content {
+            structured: json!({"content": content, "structuredContent": structured}),
+            content,
+        };
     }
-    if blocks.is_empty() {
-        return CallOutcome::Content(json!(format!("({tool} completed with no output)")));
+    let structured = Value::Array(blocks);
+    let content = if structured == json!([]) {
+        json!(format!("({tool} completed with no output)"))
+    } else {
+        structured.clone()
+    };
+    CallOutcome::Content {
+        content,
+        structured,
     }
-    CallOutcome::Content(Value::Array(blocks))
 }
 
 fn content_block(block: &Value) -> Value {
@@ -56,23 +70,23 @@ mod tests {
 
     #[test]
     fn results_follow_the_observed_rules() {
-        let read = |result: Value| read_call_result("mcp__s__t", &result);
+        let read = |result: Value| match read_call_result("mcp__s__t", &result) {
+            CallOutcome::Content { content, .. } => content,
+            CallOutcome::Error(text) => json!({"error": text}),
+        };
         let text = json!([{"type": "text", "text": "done"}]);
-        assert_eq!(
-            read(json!({"content": text})),
-            CallOutcome::Content(text.clone())
-        );
+        assert_eq!(read(json!({"content": text})), text);
         assert_eq!(
             read(json!({"content": text, "isError": true})),
-            CallOutcome::Error("done".to_owned())
+            json!({"error": "done"})
         );
         assert_eq!(
             read(json!({"content": text, "structuredContent": {"a": 1}})),
-            CallOutcome::Content(json!("{\"a\":1}"))
+            json!("{\"a\":1}")
         );
         assert_eq!(
             read(json!({"content": []})),
-            CallOutcome::Content(json!("(mcp__s__t completed with no output)"))
+            json!("(mcp__s__t completed with no output)")
         );
     }
 }

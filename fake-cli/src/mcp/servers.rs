@@ -70,6 +70,7 @@ enum Status {
     Pending,
     Connected,
     Failed,
+    Disabled,
 }
 
 struct Server {
@@ -77,6 +78,8 @@ struct Server {
     connection: SdkConnection,
     status: Cell<Status>,
     tools: RefCell<Vec<McpTool>>,
+    /// What the server says about itself.
+    information: RefCell<Value>,
 }
 
 /// Every server of the session.
@@ -107,6 +110,7 @@ impl McpServers {
             config,
             status: Cell::new(Status::Pending),
             tools: RefCell::default(),
+            information: RefCell::default(),
         });
         self.servers.borrow_mut().push(Rc::clone(&server));
         self.connecting.send_modify(|count| *count += 1);
@@ -144,6 +148,7 @@ impl McpServers {
         self.servers
             .borrow()
             .iter()
+            .filter(|server| server.status.get() == Status::Connected)
             .flat_map(|server| server.tools.borrow().clone())
             .collect()
     }
@@ -164,6 +169,7 @@ impl McpServers {
                     Status::Pending => "pending",
                     Status::Connected => "connected",
                     Status::Failed => "failed",
+                    Status::Disabled => "disabled",
                 },
             });
             if server.config.kind == ServerKind::Sdk {
@@ -172,6 +178,68 @@ impl McpServers {
             status
         });
         Value::Array(statuses.collect())
+    }
+
+    /// What `mcp_status` says (observed on CLI 2.1.316).
+    pub(crate) fn details(&self) -> Value {
+        let servers = self.servers.borrow();
+        let statuses = self.statuses();
+        let details = servers
+            .iter()
+            .zip(statuses.as_array().into_iter().flatten());
+        let details = details.map(|(server, status)| {
+            let mut detail = json!({"name": status["name"], "status": status["status"]});
+            let information = server.information.borrow();
+            if !information.is_null() {
+                detail["serverInfo"] = information.clone();
+            }
+            let sdk = server.config.kind == ServerKind::Sdk;
+            detail["transport"] = json!(if sdk { "sdk" } else { "stdio" });
+            detail["scope"] = json!("dynamic");
+            if sdk {
+                detail["source"] = json!("sdk");
+            }
+            let tools = server.tools.borrow();
+            let tools = tools.iter().map(|tool| {
+                let annotations = if tool.read_only {
+                    json!({"readOnly": true})
+                } else {
+                    json!({})
+                };
+                json!({"name": tool.name, "annotations": annotations})
+            });
+            detail["tools"] = tools.collect();
+            detail
+        });
+        details.collect()
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// Switches a server on or off; the tools of one that is off do not exist.
+    pub(crate) fn enable(&self, name: &str, enabled: bool) {
+        if let Some(server) = self.find(name) {
+            server.status.set(match (enabled, server.status.get()) {
+                (false, _) => Status::Disabled,
+                (true, Status::Disabled) => Status::Connected,
+                (true, status) => status,
+            });
+        }
+    }
+
+    /// Forgets every server that is not named and returns their names.
+    pub(crate) fn keep_only(&self, names: &[&str]) -> Vec<String> {
+        let mut removed = Vec::new();
+        self.servers.borrow_mut().retain(|server| {
+            let kept = names.contains(&server.config.name.as_str());
+            if !kept {
+                removed.push(server.config.name.clone());
+            }
+            kept
+        });
+        removed
     }
 
     /// Calls a tool. Arguments are not checked against the schema (observed on CLI 2.1.316).
@@ -266,7 +334,8 @@ async fn connect_sdk(host: &Host, server: &Server) -> Result<(), ()> {
             .request(host, "initialize", Some(handshake()))
             .await;
     }
-    shaken.map_err(|_| ())?;
+    let shaken = shaken.map_err(|_| ())?;
+    *server.information.borrow_mut() = shaken["serverInfo"].clone();
     connection.notify(host, "notifications/initialized");
     let mut listed = connection.request(host, "tools/list", None).await;
     for pause in LIST_RETRIES {

@@ -37,10 +37,13 @@ pub(crate) struct StatusFailure {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FailureReport {
     pub(crate) text: String,
+    /// The class of the failure; empty if it has none.
     pub(crate) error: &'static str,
     pub(crate) terminal_reason: &'static str,
     pub(crate) status: Value,
     pub(crate) request_id: Option<String>,
+    /// The model refused, which its stop reason says too.
+    pub(crate) refusal: bool,
 }
 
 impl FailureReport {
@@ -51,6 +54,7 @@ impl FailureReport {
             terminal_reason,
             status: Value::Null,
             request_id: None,
+            refusal: false,
         }
     }
 
@@ -72,7 +76,7 @@ impl FailureReport {
     pub(crate) fn malformed_tool_use() -> Self {
         Self::new(
             "The model's tool call could not be parsed (retry also failed).",
-            "unknown",
+            "",
             "malformed_tool_use_exhausted",
         )
     }
@@ -87,12 +91,13 @@ impl FailureReport {
     }
 
     /// The model refused twice.
-    pub(crate) fn refused() -> Self {
-        Self::new(
-            "API Error: the model refused to answer.",
-            "refusal",
-            "api_error",
-        )
+    pub(crate) fn refused(model: &str) -> Self {
+        let text =
+            format!("API Error: {model} can't help with this. Start a new session to continue.");
+        Self {
+            refusal: true,
+            ..Self::new(&text, "invalid_request", "api_error")
+        }
     }
 }
 
@@ -190,6 +195,7 @@ impl ApiFailure {
             terminal_reason: "api_error",
             status: Value::Null,
             request_id: None,
+            refusal: false,
         };
         match self {
             Self::Status(failure) => failure.report(model, server_side),
@@ -252,12 +258,12 @@ impl StatusFailure {
                 ),
                 None => (plain, "unknown", "api_error"),
             },
-            401 => (
+            401 if message.contains("x-api-key") => (
                 "Invalid API key · Fix external API key".to_owned(),
                 "authentication_failed",
                 "api_error",
             ),
-            403 => (
+            401 | 403 => (
                 format!("Failed to authenticate. {plain}"),
                 "authentication_failed",
                 "api_error",
@@ -291,6 +297,7 @@ impl StatusFailure {
             terminal_reason,
             status: json!(status),
             request_id: self.request_id.clone(),
+            refusal: false,
         }
     }
 }

@@ -31,6 +31,17 @@ impl Model {
         }
     }
 
+    /// `claude-sonnet-5` is `Sonnet 5` to people.
+    pub(crate) fn display_name(&self) -> String {
+        let Some(rest) = self.name.strip_prefix("claude-") else {
+            return self.name.clone();
+        };
+        let mut parts = rest.split('-');
+        let family = crate::mcp::title_case(parts.next().unwrap_or_default());
+        let version: Vec<&str> = parts.take_while(|part| part.len() < 3).collect();
+        format!("{family} {}", version.join("."))
+    }
+
     fn is_current(&self) -> bool {
         let current = ["claude-sonnet-5", "claude-haiku-5", "claude-opus-5"];
         current.iter().any(|family| self.name.starts_with(family))

@@ -10,6 +10,8 @@ use crate::hooks::Verdict;
 pub(crate) enum Allowance {
     /// Runs in every mode: read-only shell commands, reads inside the working directories.
     Free,
+    /// Reads outside the working directories: free while planning only.
+    FreeWhilePlanning(AskReason),
     /// Runs in `acceptEdits`, else needs an answer: edits inside the working directories.
     Edit(AskReason),
     /// Needs an answer.
@@ -35,8 +37,8 @@ pub(crate) struct Subject<'a> {
     /// Whether the tool belongs to an MCP server.
     pub(crate) mcp: bool,
     pub(crate) allowance: &'a Allowance,
-    /// Whether plan mode lets the call run: reads.
-    pub(crate) allowed_while_planning: bool,
+    /// The reason that is given when the call needs no permission.
+    pub(crate) free_reason: &'static str,
 }
 
 /// Who or what refused a call: decides the members of the result frame.
@@ -111,9 +113,22 @@ pub(crate) fn decide(
         }
         return deny(reason, DenialKind::NobodyToAsk);
     }
-    let planning = mode == PermissionMode::Plan && !subject.allowed_while_planning;
-    if planning {
-        return refuse_while_planning(host_can_be_asked, subject);
+    if mode == PermissionMode::Plan {
+        match subject.allowance {
+            Allowance::Free => {}
+            Allowance::FreeWhilePlanning(_) => {
+                return Outcome::Run {
+                    permission: json!({
+                        "decision": "accept",
+                        "source": "config",
+                        "reason_type": "mode",
+                    }),
+                };
+            }
+            Allowance::Edit(reason) | Allowance::Ask(reason) => {
+                return refuse_while_planning(host_can_be_asked, subject, reason);
+            }
+        }
     }
     if let Verdict::Allow { .. } = verdict {
         return Outcome::Run {
@@ -135,13 +150,23 @@ fn undecided(
     if mode == PermissionMode::BypassPermissions {
         return accept("mode");
     }
-    if rules.allows(subject.tool, subject.input) {
-        return accept("rule");
+    if let Some(origin) = rules.allowed_by(subject.tool, subject.input) {
+        return Outcome::Run {
+            permission: json!({
+                "decision": "accept",
+                "source": origin.source(),
+                "reason_type": "rule",
+            }),
+        };
     }
     let reason = match subject.allowance {
-        Allowance::Free => return accept("mode"),
-        Allowance::Edit(_) if mode == PermissionMode::AcceptEdits => return accept("mode"),
-        Allowance::Edit(reason) | Allowance::Ask(reason) => reason,
+        Allowance::Free => return accept(subject.free_reason),
+        Allowance::Edit(_) if mode == PermissionMode::AcceptEdits => {
+            return accept(subject.free_reason);
+        }
+        Allowance::Edit(reason) | Allowance::Ask(reason) | Allowance::FreeWhilePlanning(reason) => {
+            reason
+        }
     };
     if mode == PermissionMode::DontAsk {
         return Outcome::Deny(Denial {
@@ -162,21 +187,24 @@ fn undecided(
 }
 
 /// In plan mode a hook's allow is not enough.
-fn refuse_while_planning(host_can_be_asked: bool, subject: Subject<'_>) -> Outcome {
-    let reason = match subject.allowance {
-        Allowance::Edit(reason) | Allowance::Ask(reason) => reason.clone(),
-        Allowance::Free => AskReason::default(),
-    };
+fn refuse_while_planning(
+    host_can_be_asked: bool,
+    subject: Subject<'_>,
+    reason: &AskReason,
+) -> Outcome {
     if host_can_be_asked {
-        let mut request = own_question(subject, &reason);
+        let mut request = own_question(subject, reason);
         request.insert("decision_reason_type".to_owned(), json!("mode"));
         return Outcome::Ask { request };
     }
+    let text = reason.plan_text.clone();
     Outcome::Deny(Denial {
-        text: reason
-            .plan_text
-            .unwrap_or_else(|| texts::plan_mode(subject.tool)),
-        kind: DenialKind::Mode,
+        text: text.unwrap_or_else(|| texts::plan_mode(subject.tool)),
+        kind: if reason.plan_text.is_some() {
+            DenialKind::NobodyToAsk
+        } else {
+            DenialKind::Mode
+        },
     })
 }
 
@@ -221,7 +249,7 @@ mod tests {
             input: &json!({}),
             mcp: true,
             allowance: &allowance,
-            allowed_while_planning: false,
+            free_reason: "mode",
         };
         match decide(mode, verdict, &Rules::default(), asking, subject) {
             Outcome::Run { .. } => "run".to_owned(),

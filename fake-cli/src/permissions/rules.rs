@@ -7,6 +7,25 @@ use serde_json::Value;
 struct Rule {
     tool: String,
     content: Option<String>,
+    origin: Origin,
+}
+
+/// Who made a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    CommandLine,
+    /// The host, in an answer.
+    Host,
+}
+
+impl Origin {
+    /// The `source` of a permission decision.
+    pub(crate) fn source(self) -> &'static str {
+        match self {
+            Self::CommandLine => "config",
+            Self::Host => "user_temporary",
+        }
+    }
 }
 
 /// The rules in force.
@@ -24,8 +43,10 @@ impl Rules {
         }
     }
 
-    pub(crate) fn allows(&self, tool: &str, input: &Value) -> bool {
-        self.allow.iter().any(|rule| rule.covers(tool, input))
+    /// Who allowed the call, if a rule does.
+    pub(crate) fn allowed_by(&self, tool: &str, input: &Value) -> Option<Origin> {
+        let rule = self.allow.iter().find(|rule| rule.covers(tool, input))?;
+        Some(rule.origin)
     }
 
     pub(crate) fn denies(&self, tool: &str, input: &Value) -> bool {
@@ -48,6 +69,7 @@ impl Rules {
                     target.push(Rule {
                         tool: tool.to_owned(),
                         content: rule["ruleContent"].as_str().map(str::to_owned),
+                        origin: Origin::Host,
                     });
                 }
             }
@@ -64,10 +86,12 @@ impl Rule {
             Some((tool, content)) => Self {
                 tool: tool.to_owned(),
                 content: Some(content.to_owned()).filter(|content| content != "*"),
+                origin: Origin::CommandLine,
             },
             None => Self {
                 tool: source.to_owned(),
                 content: None,
+                origin: Origin::CommandLine,
             },
         }
     }
@@ -117,11 +141,27 @@ mod tests {
             ],
             &["mcp__other__delete".to_owned()],
         );
-        assert!(rules.allows("Read", &json!({"file_path": "/x"})));
-        assert!(rules.allows("mcp__tools__create", &json!({})));
-        assert!(!rules.allows("mcp__toolshed__create", &json!({})));
-        assert!(rules.allows("Bash", &json!({"command": "git status -s"})));
-        assert!(!rules.allows("Bash", &json!({"command": "rm -r ."})));
+        assert!(
+            rules
+                .allowed_by("Read", &json!({"file_path": "/x"}))
+                .is_some()
+        );
+        assert!(rules.allowed_by("mcp__tools__create", &json!({})).is_some());
+        assert!(
+            rules
+                .allowed_by("mcp__toolshed__create", &json!({}))
+                .is_none()
+        );
+        assert!(
+            rules
+                .allowed_by("Bash", &json!({"command": "git status -s"}))
+                .is_some()
+        );
+        assert!(
+            rules
+                .allowed_by("Bash", &json!({"command": "rm -r ."}))
+                .is_none()
+        );
         assert!(rules.denies("mcp__other__delete", &json!({})));
     }
 
@@ -132,6 +172,6 @@ mod tests {
             &json!([{"type": "addRules", "behavior": "allow", "destination": "session",
             "rules": [{"toolName": "Write"}]}]),
         );
-        assert!(rules.allows("Write", &json!({})));
+        assert!(rules.allowed_by("Write", &json!({})).is_some());
     }
 }

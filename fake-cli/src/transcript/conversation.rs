@@ -25,6 +25,8 @@ pub(crate) fn api_messages(entries: &[Value], system_turns: bool) -> Vec<Value> 
     for entry in entries {
         match entry["type"].as_str() {
             Some("user") => add_user(&mut turns, &entry["message"]["content"]),
+            // What the program itself said about a failure is not the model's.
+            Some("assistant") if entry["isApiErrorMessage"] == true => {}
             Some("assistant") => add_assistant(&mut turns, &entry["message"]),
             Some("attachment") => add_attachment(&mut turns, entry, system_turns),
             _ => {}
@@ -49,19 +51,42 @@ enum Turn {
     },
 }
 
+/// Words of the user that follow each other, with nothing of the model's between them, are one
+/// message; what the program had to say in between comes after it.
 fn add_user(turns: &mut Vec<Turn>, content: &Value) {
     let added = match content {
         Value::String(text) => vec![json!({"type": "text", "text": text})],
         Value::Array(blocks) => blocks.clone(),
         _ => return,
     };
-    match turns.last_mut() {
-        Some(Turn::User { blocks, .. }) => blocks.extend(added),
-        _ => turns.push(Turn::User {
+    let nearest = turns
+        .iter_mut()
+        .rev()
+        .take_while(|turn| !matches!(turn, Turn::Assistant { .. }))
+        .find_map(|turn| match turn {
+            Turn::User { blocks, .. } => Some(blocks),
+            _ => None,
+        });
+    match nearest {
+        Some(blocks) => join_blocks(blocks, added),
+        None => turns.push(Turn::User {
             beside: Vec::new(),
             blocks: added,
         }),
     }
+}
+
+/// A text that another text follows ends in a line break (observed on CLI 2.1.316).
+fn join_blocks(blocks: &mut Vec<Value>, added: Vec<Value>) {
+    let next_is_text = added.first().is_some_and(|block| block["type"] == "text");
+    if let Some(last) = blocks.last_mut()
+        && next_is_text
+        && let Some(text) = last["text"].as_str()
+    {
+        let text = format!("{text}\n");
+        last["text"] = json!(text);
+    }
+    blocks.extend(added);
 }
 
 fn add_assistant(turns: &mut Vec<Turn>, message: &Value) {
@@ -80,14 +105,14 @@ fn add_assistant(turns: &mut Vec<Turn>, message: &Value) {
 }
 
 fn add_attachment(turns: &mut Vec<Turn>, entry: &Value, system_turns: bool) {
-    let Some(rendered) = entry["rendered"].as_str() else {
+    let Some(rendered) = rendered(entry) else {
         return;
     };
     if entry["renderedRole"] == "system" && system_turns {
         match turns.last_mut() {
-            Some(Turn::System { texts }) => texts.push(rendered.to_owned()),
+            Some(Turn::System { texts }) => texts.push(rendered),
             _ => turns.push(Turn::System {
-                texts: vec![rendered.to_owned()],
+                texts: vec![rendered],
             }),
         }
         return;
@@ -97,8 +122,18 @@ fn add_attachment(turns: &mut Vec<Turn>, entry: &Value, system_turns: bool) {
         _ => None,
     });
     if let Some(beside) = nearest {
-        beside.push(rendered.to_owned());
+        beside.push(rendered);
     }
+}
+
+/// What the model is told about an attachment.
+fn rendered(entry: &Value) -> Option<String> {
+    let parts = entry["rendered"].as_array()?;
+    let parts: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| part["content"].as_str())
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("\n"))
 }
 
 /// The API wants a result for every tool use, directly after it. Calls without one get an error
@@ -203,7 +238,7 @@ fn render_turn(turn: &Turn) -> Value {
             }
             let beside = beside
                 .iter()
-                .map(|text| json!({"type": "text", "text": reminder(text)}));
+                .map(|text| json!({"type": "text", "text": format!("{text}\n")}));
             let position = blocks
                 .iter()
                 .position(|block| block["type"] != "tool_result")
@@ -213,14 +248,10 @@ fn render_turn(turn: &Turn) -> Value {
             json!({"role": "user", "content": content})
         }
         Turn::System { texts } => {
-            json!({"role": "system", "content": reminder(&texts.join("\n"))})
+            json!({"role": "system", "content": texts.join("\n")})
         }
         Turn::Assistant { blocks, .. } => json!({"role": "assistant", "content": blocks}),
     }
-}
-
-fn reminder(text: &str) -> String {
-    format!("<system-reminder>\n{text}\n</system-reminder>")
 }
 
 #[cfg(test)]
@@ -244,7 +275,7 @@ mod tests {
     }
 
     fn told(text: &str) -> Value {
-        json!({"type": "attachment", "rendered": text, "renderedRole": "system"})
+        json!({"type": "attachment", "rendered": [{"content": text}], "renderedRole": "system"})
     }
 
     #[test]
@@ -295,10 +326,7 @@ mod tests {
     fn a_model_without_system_turns_is_told_beside_the_prompt() {
         let messages = api_messages(&[user(json!("go")), told("context")], false);
         assert_eq!(messages.len(), 1);
-        assert_eq!(
-            messages[0]["content"][0]["text"],
-            "<system-reminder>\ncontext\n</system-reminder>"
-        );
+        assert_eq!(messages[0]["content"][0]["text"], "context\n");
         assert_eq!(messages[0]["content"][1]["text"], "go");
     }
 }

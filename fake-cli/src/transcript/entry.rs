@@ -90,7 +90,8 @@ pub(crate) fn attachment_entry(
 ) -> Value {
     let mut extra = json!({});
     if let Some((role, text)) = rendered {
-        extra["rendered"] = json!(text);
+        let reminder = format!("<system-reminder>\n{text}\n</system-reminder>");
+        extra["rendered"] = json!([{"content": reminder}]);
         extra["renderedRole"] = json!(role);
         if role == "user" {
             extra["renderedBesideToolResult"] = json!(true);

@@ -78,6 +78,26 @@ impl Transcript {
         self.waiting.notify_one();
     }
 
+    /// Forgets the last reply, unwritten and as far as the model is concerned: it made no sense
+    /// (observed on CLI 2.1.316).
+    pub(crate) fn retract_last_reply(&self) {
+        let mut entries = self.entries.borrow_mut();
+        let is_reply = |entry: &Value| entry["type"] == "assistant";
+        let Some(message_id) = entries
+            .iter()
+            .rev()
+            .find(|entry| is_reply(entry))
+            .map(|entry| entry["message"]["id"].clone())
+        else {
+            return;
+        };
+        let stays = |entry: &Value| !is_reply(entry) || entry["message"]["id"] != message_id;
+        entries.retain(stays);
+        self.unwritten.borrow_mut().retain(stays);
+        let last = entries.last().map(|entry| entry["uuid"].clone());
+        *self.parent.borrow_mut() = last.unwrap_or(Value::Null);
+    }
+
     /// The uuid of the chain's last entry.
     pub(crate) fn leaf(&self) -> Value {
         self.parent.borrow().clone()

@@ -12,7 +12,7 @@ use crate::frames;
 use crate::hooks::{PreToolUse, Verdict, ask_pre_tool_use};
 use crate::mcp::CallOutcome;
 use crate::permissions::{
-    Denial, DenialKind, HostVerdict, Outcome, Subject, decide, read_host_verdict,
+    Denial, DenialKind, HostVerdict, Outcome, Subject, decide, read_host_verdict, texts,
 };
 use crate::quirks::Quirk;
 use crate::session::Session;
@@ -35,6 +35,8 @@ pub(crate) struct Call {
 pub(crate) enum Phase {
     /// Hooks or the host are being asked, or nothing has happened yet.
     Undecided,
+    /// The host has been asked whether the call may run.
+    Asking,
     Running,
 }
 
@@ -53,6 +55,8 @@ pub(crate) struct HookTraces {
     pub(crate) answered: usize,
     pub(crate) additional_contexts: Vec<(String, String)>,
     pub(crate) blocking: Vec<(String, String)>,
+    /// A hook wants the turn to end, for this reason.
+    pub(crate) stop: Option<(String, String)>,
 }
 
 /// The ways a call can end.
@@ -77,10 +81,19 @@ pub(crate) enum Ending {
         text: String,
         permission: Value,
     },
-    /// Interrupted by the host.
+    /// Interrupted by the host or by a signal.
     Interrupted {
+        /// The tool was running; a signal does not tell (observed on CLI 2.1.316).
         while_running: bool,
+        /// The host had been asked for its permission.
+        asking: bool,
     },
+    /// The connection ended while the tool ran, or a resumed call was interrupted.
+    CutOff {
+        permission: Option<Value>,
+    },
+    /// Nobody will answer the hook any more.
+    Cancelled,
 }
 
 /// Runs a call to its end.
@@ -124,9 +137,10 @@ async fn settle(
         .map(|context| ("PreToolUse".to_owned(), context));
     traces.additional_contexts.extend(tagged);
     let input = hooks.updated_input.clone().unwrap_or(input);
-    let permission = match permit(session, call, &tool, &hooks.verdict, &input).await {
+    let permission = match permit(session, call, phase, &tool, &hooks.verdict, &input).await {
         Permit::Run { permission, input } => (permission, input),
         Permit::Defer => return Ending::Deferred { input },
+        Permit::Deny(denial) if denial.kind == DenialKind::NotNow => return Ending::Cancelled,
         Permit::Deny(denial) => return Ending::Denied(denial),
     };
     let (permission, input) = permission;
@@ -197,6 +211,7 @@ enum Permit {
 async fn permit(
     session: &Rc<Session>,
     call: &Call,
+    phase: &Cell<Phase>,
     tool: &Tool,
     verdict: &Verdict,
     input: &Value,
@@ -207,7 +222,7 @@ async fn permit(
         input,
         mcp: matches!(tool, Tool::Mcp(_)),
         allowance: &allowance,
-        allowed_while_planning: tool.is_allowed_while_planning(),
+        free_reason: tool.free_reason(),
     };
     let can_ask = session.arguments.permission_prompt_over_stdio;
     let outcome = decide(
@@ -224,7 +239,10 @@ async fn permit(
         },
         Outcome::Defer => Permit::Defer,
         Outcome::Deny(denial) => Permit::Deny(denial),
-        Outcome::Ask { request } => ask_host(session, call, tool, input, request).await,
+        Outcome::Ask { request } => {
+            phase.set(Phase::Asking);
+            ask_host(session, call, tool, input, request).await
+        }
     }
 }
 
@@ -286,9 +304,12 @@ async fn execute(session: &Session, call: &Call, tool: &Tool, input: &Value) -> 
                 )
                 .await;
             match outcome {
-                CallOutcome::Content(content) => BuiltinOutcome::Success {
-                    structured: content.clone(),
+                CallOutcome::Content {
                     content,
+                    structured,
+                } => BuiltinOutcome::Success {
+                    content,
+                    structured,
                     states_success: false,
                 },
                 CallOutcome::Error(text) => BuiltinOutcome::Error(text),
@@ -345,6 +366,9 @@ async fn finish(
             .additional_context
             .map(|text| (event.to_owned(), text));
         traces.additional_contexts.extend(context);
+        if let Some(reason) = answer.stop {
+            traces.stop = Some((event.to_owned(), reason));
+        }
         traces
             .blocking
             .extend(answer.block.map(|text| (event.to_owned(), text)));
@@ -359,6 +383,9 @@ async fn finish(
             structured,
             states_success,
             permission,
+        },
+        BuiltinOutcome::Error(text) if text == texts::INTERRUPTED_CALL => Ending::CutOff {
+            permission: Some(permission),
         },
         BuiltinOutcome::Error(text) => Ending::Failed { text, permission },
     }

@@ -149,6 +149,20 @@ pub(crate) fn additional_context(session: &Session, event: &str, text: &str) {
     session.transcript.chain(entry);
 }
 
+/// A Stop hook made the model go on.
+pub(crate) fn stop_hook_objected(session: &Session, reason: &str) {
+    let attachment = json!({
+        "type": "hook_blocking_error",
+        "hookName": "Stop:Callback",
+        "toolUseID": Uuid::new_v4(),
+        "hookEvent": "Stop",
+        "blockingError": {"blockingError": reason, "command": "callback"},
+    });
+    let told = format!("Stop:Callback hook blocking error from command: \"callback\": {reason}");
+    let entry = attachment_entry(&session.stamp, attachment, Some(("system", &told)));
+    session.transcript.chain(entry);
+}
+
 /// Prompts that came while the turn ran become part of it (observed on CLI 2.1.316).
 pub(crate) fn absorb_queued_prompts(session: &Session) {
     let absorbed: Vec<_> = session
@@ -231,7 +245,8 @@ pub(crate) fn repair_dangling_calls(session: &Session) {
         return;
     }
     let dangling = session.transcript.read(dangling_calls);
-    if dangling.is_empty() {
+    let unanswered = session.transcript.read(ends_with_user);
+    if dangling.is_empty() && !unanswered {
         return;
     }
     for (id, assistant) in dangling {
@@ -262,6 +277,15 @@ pub(crate) fn repair_dangling_calls(session: &Session) {
     let now = clock::timestamp();
     let entry = assistant_entry(&session.stamp, message, Uuid::new_v4(), &now, json!({}));
     session.transcript.chain(entry);
+}
+
+/// Whether the user spoke last and got no answer.
+fn ends_with_user(entries: &[Value]) -> bool {
+    let said = entries
+        .iter()
+        .rev()
+        .find(|entry| entry["type"] == "user" || entry["type"] == "assistant");
+    said.is_some_and(|entry| entry["type"] == "user")
 }
 
 /// The calls of the last reply that have no result, with their entries; none if a deferral or a

@@ -7,11 +7,12 @@ use std::time::Instant;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::call::{Call, Ending, Phase, Settled, run_call};
+use super::call::{Call, Ending, HookTraces, Phase, Settled, run_call};
 use super::context;
 use super::result::{Finish, Standing, pending_result};
 use super::run::Turn;
 use super::settle;
+use crate::control;
 use crate::frames;
 use crate::permissions::texts;
 use crate::quirks::Quirk;
@@ -84,17 +85,33 @@ async fn run_or_stop(session: &Rc<Session>, call: Call, turn: &Turn) -> Settled 
         () = turn.interrupt.cancelled() => None,
         settled = running => Some(settled),
     };
-    session.interrupts.confirm_stop();
-    settled.unwrap_or_else(|| Settled {
-        call,
-        hooks: super::call::HookTraces::default(),
-        ending: Ending::Refused {
-            text: match phase.get() {
-                Phase::Undecided => texts::NOT_NOW,
-                Phase::Running => texts::INTERRUPTED_CALL,
+    settled.unwrap_or_else(|| {
+        control::answer_interrupts(session);
+        let answered = session
+            .hooks
+            .borrow()
+            .matching("PreToolUse", Some(&call.name))
+            .len();
+        let (answered, ending) = match phase.get() {
+            Phase::Undecided | Phase::Asking => (0, Ending::Cancelled),
+            Phase::Running => {
+                let permission = json!({
+                    "decision": "accept",
+                    "source": "hook",
+                    "reason_type": "hook",
+                });
+                let permission = Some(permission).filter(|_| answered > 0);
+                (answered, Ending::CutOff { permission })
             }
-            .to_owned(),
-        },
+        };
+        Settled {
+            call,
+            hooks: HookTraces {
+                answered,
+                ..HookTraces::default()
+            },
+            ending,
+        }
     })
 }
 
@@ -110,11 +127,8 @@ async fn carry_on(turn: &mut Turn, settled: Settled, command: Uuid) -> (Finish, 
     };
     context::write_continuation(&session, turn.prompt_id, command, index);
     if turn.interrupt.is_cancelled() || turn.was_ended_by_host() {
-        let finish = Finish::Aborted {
-            terminal_reason: "aborted_streaming",
-            stop_reason: serde_json::Value::Null,
-        };
-        return (finish, "cancelled");
+        session.output.frame(&frames::system_init(&session));
+        return (turn.interrupted_while_streaming(), "cancelled");
     }
     super::events::ask(
         &session,

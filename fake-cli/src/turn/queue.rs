@@ -87,19 +87,22 @@ impl CallQueue {
     }
 
     /// Stops everything: what was pending is withdrawn, and every call gets an ending.
-    pub(crate) fn interrupt(&mut self) -> Vec<Settled> {
+    pub(crate) fn interrupt(&mut self, by_signal: bool) -> Vec<Settled> {
         self.running = FuturesUnordered::new();
-        let started = self.started.drain(..).map(|started| {
-            let while_running = started.phase.get() == Phase::Running;
-            (started.call, while_running)
-        });
-        let waiting = self.waiting.drain(..).map(|call| (call, false));
+        let started = self
+            .started
+            .drain(..)
+            .map(|started| (started.call, started.phase.get()));
+        let waiting = self.waiting.drain(..).map(|call| (call, Phase::Undecided));
         started
             .chain(waiting)
-            .map(|(call, while_running)| Settled {
+            .map(|(call, phase)| Settled {
                 call,
                 hooks: HookTraces::default(),
-                ending: Ending::Interrupted { while_running },
+                ending: Ending::Interrupted {
+                    while_running: phase == Phase::Running && !by_signal,
+                    asking: phase == Phase::Asking,
+                },
             })
             .collect()
     }

@@ -22,6 +22,8 @@ pub(crate) enum Finish {
         input: Value,
     },
     MaxTurns,
+    /// A hook wanted the turn to end.
+    StoppedByHook,
     Aborted {
         terminal_reason: &'static str,
         stop_reason: Value,
@@ -69,22 +71,26 @@ impl Times {
 pub(crate) fn result_frame(turn: &mut Turn, finish: Finish) -> Value {
     let session = std::rc::Rc::clone(&turn.session);
     let stop_reason = match &finish {
-        Finish::Completed | Finish::MaxTurns => turn.stop_reason.clone(),
+        Finish::Completed | Finish::MaxTurns | Finish::StoppedByHook => turn.stop_reason.clone(),
         Finish::Deferred { .. } => json!("tool_deferred"),
         Finish::Aborted { stop_reason, .. } => stop_reason.clone(),
-        Finish::Failed(report) if report.error == "refusal" => json!("refusal"),
+        Finish::Failed(report) if report.refusal => json!("refusal"),
         Finish::Failed(_) => json!("stop_sequence"),
     };
     let terminal_reason = match &finish {
         Finish::Completed => "completed",
         Finish::Deferred { .. } => "tool_deferred",
         Finish::MaxTurns => "max_turns",
+        Finish::StoppedByHook => "hook_stopped",
         Finish::Aborted {
             terminal_reason, ..
         } => terminal_reason,
         Finish::Failed(report) => report.terminal_reason,
     };
-    let is_error = !matches!(finish, Finish::Completed | Finish::Deferred { .. });
+    let is_error = !matches!(
+        finish,
+        Finish::Completed | Finish::Deferred { .. } | Finish::StoppedByHook
+    );
     let mut frame = Map::new();
     let api_time = session.ledger.borrow().api_time;
     frame.insert("duration_api_ms".into(), json!(milliseconds(api_time)));
@@ -95,7 +101,7 @@ pub(crate) fn result_frame(turn: &mut Turn, finish: Finish) -> Value {
     frame.insert("is_error".into(), json!(is_error));
     frame.insert("num_turns".into(), json!(turn.turns));
     add_outcome(&mut frame, turn, &finish, &stop_reason);
-    let with_times = matches!(finish, Finish::Completed);
+    let with_times = matches!(finish, Finish::Completed | Finish::StoppedByHook);
     if with_times {
         frame.insert(
             "ttft_ms".into(),
@@ -126,7 +132,7 @@ pub(crate) fn result_frame(turn: &mut Turn, finish: Finish) -> Value {
 
 fn add_outcome(frame: &mut Map<String, Value>, turn: &Turn, finish: &Finish, stop: &Value) {
     match finish {
-        Finish::Completed => {
+        Finish::Completed | Finish::StoppedByHook => {
             frame.insert("subtype".into(), json!("success"));
             frame.insert("api_error_status".into(), Value::Null);
             frame.insert("result".into(), json!(turn.last_text));
@@ -212,6 +218,56 @@ pub(crate) fn pending_result(
     close(session, frame, &Bill::default(), unavailable)
 }
 
+/// A prompt that a hook refused: nothing of it reaches the model (observed on CLI 2.1.316).
+pub(crate) fn refuse_prompt(session: &Session, prompt: &str, reason: &str) {
+    let text = format!(
+        "UserPromptSubmit operation blocked by hook:\n{reason}\n\nOriginal prompt: {prompt}"
+    );
+    let uuid = Uuid::new_v4();
+    session.output.frame(&json!({
+        "type": "system",
+        "subtype": "informational",
+        "content": text,
+        "level": "warning",
+        "prevent_continuation": true,
+        "prompt_submit_outcome": {
+            "kind": "blocked_by_hook",
+            "prompt_kept": false,
+            "reason": reason,
+        },
+        "uuid": uuid,
+        "session_id": session.id,
+    }));
+    session.transcript.note(json!({
+        "parentUuid": session.transcript.leaf(),
+        "isSidechain": false,
+        "type": "system",
+        "subtype": "informational",
+        "content": text,
+        "isMeta": false,
+        "timestamp": clock::timestamp(),
+        "uuid": uuid,
+        "level": "warning",
+        "preventContinuation": true,
+        "sessionId": session.id,
+    }));
+    session.transcript.flush();
+    let mut frame = Map::new();
+    frame.insert("is_error".into(), json!(false));
+    frame.insert("duration_api_ms".into(), json!(0));
+    frame.insert("num_turns".into(), json!(0));
+    frame.insert("stop_reason".into(), Value::Null);
+    add_accounts(&mut frame, session, Tokens::default(), &[]);
+    add_statistics(&mut frame, 0);
+    frame.insert("subtype".into(), json!("success"));
+    frame.insert("result".into(), json!(text));
+    frame.insert("type".into(), json!("result"));
+    frame.insert("duration_ms".into(), json!(0));
+    frame.insert("uuid".into(), json!(Uuid::new_v4()));
+    let frame = close(session, frame, &Bill::default(), false);
+    session.output.frame(&frame);
+}
+
 /// A session that cannot begin: one result, and the same words on stderr.
 pub(crate) fn fail_session(session_id: &str, error: &str) -> Value {
     json!({
@@ -294,9 +350,12 @@ pub(crate) fn show_synthetic_reply(session: &Session, report: &FailureReport) {
         "session_id": session.id,
         "uuid": uuid,
         "timestamp": timestamp,
-        "error": report.error,
     });
-    let mut members = json!({"error": report.error, "isApiErrorMessage": true});
+    let mut members = json!({"isApiErrorMessage": true});
+    if !report.error.is_empty() {
+        frame["error"] = json!(report.error);
+        members["error"] = json!(report.error);
+    }
     if let Some(request_id) = &report.request_id {
         frame["request_id"] = json!(request_id);
         members["requestId"] = json!(request_id);

@@ -14,9 +14,10 @@ use super::model_call::{Cut, StepEnd, call_model};
 use super::queue::CallQueue;
 use super::result::{self, Finish, Times};
 use super::settle::{self, Report};
+use crate::control;
 use crate::frames;
 use crate::messages_api::FailureReport;
-use crate::permissions::texts;
+use crate::permissions::{DenialKind, texts};
 use crate::session::{Prompt, Session};
 use crate::transcript::user_entry;
 use crate::usage::{Bill, Tokens};
@@ -38,11 +39,20 @@ pub(crate) struct Turn {
     pub(crate) stop_reason: Value,
     pub(crate) safety_stops: u64,
     ended_by_host: bool,
+    stopped_by_hook: bool,
+    stop_blocked: bool,
     results_of_step: usize,
     /// What was settled before the reply had ended; a reply's own entries come first.
     held: Option<Vec<Record>>,
     injections: Injections,
     steps: u64,
+}
+
+/// Whether injected words belong to the reply before them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Companion {
+    Yes,
+    No,
 }
 
 enum Record {
@@ -60,11 +70,13 @@ struct Injections {
     cut: u64,
 }
 
-/// Runs one turn over prompts that wait together.
-pub(crate) async fn run_prompts(session: &Rc<Session>, prompts: Vec<Prompt>) {
+/// Runs one turn over the prompts that wait once the servers are connected.
+pub(crate) async fn run_prompts(session: &Rc<Session>) {
     let mut turn = Turn::new(session);
     session.enter_state("running");
     session.mcp.settled().await;
+    let prompts = session.prompts.take();
+    let replayed = prompts.clone();
     let content = merge(prompts);
     let prompt_text = text_of(&content);
     let empty = content.as_array().is_some_and(Vec::is_empty);
@@ -79,10 +91,17 @@ pub(crate) async fn run_prompts(session: &Rc<Session>, prompts: Vec<Prompt>) {
         None,
     )
     .await;
+    session.ledger.borrow_mut().touched = true;
+    if let Some(reason) = answers.iter().find_map(|answer| answer.block.as_deref()) {
+        session.output.frame(&frames::system_init(session));
+        result::refuse_prompt(session, &prompt_text, reason);
+        session.interrupts.end_turn();
+        session.enter_state("idle");
+        return;
+    }
     let turn_index = {
         let mut ledger = session.ledger.borrow_mut();
         ledger.prompts += 1;
-        ledger.touched = true;
         ledger.last_prompt = Some(prompt_text);
         ledger.prompts
     };
@@ -97,6 +116,13 @@ pub(crate) async fn run_prompts(session: &Rc<Session>, prompts: Vec<Prompt>) {
         context::additional_context(session, "UserPromptSubmit", &context);
     }
     session.output.frame(&frames::system_init(session));
+    if session.arguments.replay_user_messages {
+        for prompt in &replayed {
+            session
+                .output
+                .frame(&frames::replayed_prompt(session, prompt));
+        }
+    }
     let finish = turn.run().await;
     turn.end(finish).await;
     session.enter_state("idle");
@@ -119,6 +145,8 @@ impl Turn {
             stop_reason: Value::Null,
             safety_stops: 0,
             ended_by_host: false,
+            stopped_by_hook: false,
+            stop_blocked: false,
             results_of_step: 0,
             held: None,
             injections: Injections::default(),
@@ -173,6 +201,10 @@ impl Turn {
         }
         if self.results_of_step > 0 {
             self.batch_hooks().await;
+            if self.stopped_by_hook {
+                self.last_text.clear();
+                return Some(Finish::StoppedByHook);
+            }
             if self
                 .session
                 .arguments
@@ -186,7 +218,40 @@ impl Turn {
             context::note_progress(&self.session);
             return None;
         }
-        self.after_words(cut, visible)
+        let finish = self.after_words(cut, visible)?;
+        if matches!(finish, Finish::Completed) && self.stop_hooks_object().await {
+            return None;
+        }
+        Some(finish)
+    }
+
+    /// Asks the Stop hooks; one that blocks makes the model go on (observed on CLI 2.1.316).
+    async fn stop_hooks_object(&mut self) -> bool {
+        let session = Rc::clone(&self.session);
+        let members = json!({
+            "stop_hook_active": self.stop_blocked,
+            "last_assistant_message": self.last_text,
+            "background_tasks": [],
+            "session_crons": [],
+        });
+        let answers =
+            events::ask(&session, Some(self.prompt_id), "Stop", None, members, None).await;
+        let Some(reason) = answers.into_iter().find_map(|answer| answer.block) else {
+            return false;
+        };
+        self.stop_blocked = true;
+        self.inject(&format!("Stop hook feedback:\n{reason}"), Companion::No);
+        context::stop_hook_objected(&session, &reason);
+        session.output.frame(&json!({
+            "type": "system",
+            "subtype": "notification",
+            "key": "stop-hook-error",
+            "text": "Stop hook error occurred · ctrl+o to see",
+            "priority": "immediate",
+            "session_id": session.id,
+            "uuid": Uuid::new_v4(),
+        }));
+        true
     }
 
     /// What follows a reply without tool calls, by its stop reason (observed on CLI 2.1.316).
@@ -196,16 +261,18 @@ impl Turn {
             if self.injections.cut > 3 {
                 return Some(self.fail(&FailureReport::incomplete(cut.text())));
             }
-            self.inject(texts::CUT_OFF);
+            self.inject(texts::CUT_OFF, Companion::Yes);
             return None;
         }
         match self.stop_reason.as_str() {
             Some("tool_use") => {
                 self.injections.malformed += 1;
                 if self.injections.malformed > 2 {
+                    self.session.transcript.retract_last_reply();
                     return Some(self.fail(&FailureReport::malformed_tool_use()));
                 }
-                self.inject(texts::MALFORMED_CALL);
+                self.session.transcript.retract_last_reply();
+                self.inject(texts::MALFORMED_CALL, Companion::Yes);
                 None
             }
             Some("max_tokens" | "model_context_window_exceeded") => {
@@ -214,13 +281,13 @@ impl Turn {
                     let limit = self.session.model.borrow().max_output_tokens();
                     return Some(self.fail(&FailureReport::too_long(limit)));
                 }
-                self.inject(texts::OUTPUT_LIMIT);
+                self.inject(texts::OUTPUT_LIMIT, Companion::Yes);
                 None
             }
             Some("refusal") => self.after_refusal(),
             _ if !visible && self.injections.empty == 0 => {
                 self.injections.empty += 1;
-                self.inject(texts::NO_VISIBLE_OUTPUT);
+                self.inject(texts::NO_VISIBLE_OUTPUT, Companion::Yes);
                 None
             }
             _ => Some(Finish::Completed),
@@ -237,19 +304,21 @@ impl Turn {
                 "uuid": Uuid::new_v4(),
                 "session_id": self.session.id,
             }));
-            return Some(self.fail(&FailureReport::refused()));
+            let name = self.session.model.borrow().display_name();
+            return Some(self.fail(&FailureReport::refused(&name)));
         }
-        let notice = "The model's safeguards stopped the response above · continuing once with \
-                      that noted";
-        self.session
-            .output
-            .frame(&frames::informational(&self.session, notice));
-        self.inject(texts::REFUSED);
+        let notice = format!(
+            "{}'s safeguards stopped the response above · continuing once with that noted",
+            self.session.model.borrow().display_name()
+        );
+        let notice = frames::informational(&self.session, &notice);
+        self.session.output.frame(&notice);
+        self.inject(texts::REFUSED, Companion::Yes);
         None
     }
 
     /// Puts words into the conversation that no user wrote.
-    fn inject(&mut self, text: &str) {
+    fn inject(&mut self, text: &str, companion: Companion) {
         self.turns += 1;
         let uuid = Uuid::new_v4();
         self.session.output.frame(&json!({
@@ -270,7 +339,9 @@ impl Turn {
             true,
             members,
         );
-        entry["turnCompanion"] = json!(true);
+        if companion == Companion::Yes {
+            entry["turnCompanion"] = json!(true);
+        }
         self.session.transcript.chain(entry);
     }
 
@@ -289,6 +360,7 @@ impl Turn {
     pub(crate) fn settle(&mut self, settled: &Settled) {
         let session = Rc::clone(&self.session);
         self.note_denial(settled);
+        self.stopped_by_hook |= settled.hooks.stop.is_some();
         if let Ending::Deferred { input } = &settled.ending {
             self.deferred = Some((settled.call.clone(), input.clone()));
             let entry = settle::deferral_entry(&session, &settled.call, input);
@@ -317,15 +389,21 @@ impl Turn {
     }
 
     fn note_denial(&mut self, settled: &Settled) {
-        if let Ending::Denied(denial) = &settled.ending {
-            if denial.kind != crate::permissions::DenialKind::HookTimeout {
-                self.denials.push(json!({
-                    "tool_name": settled.call.name,
-                    "tool_use_id": settled.call.id,
-                    "tool_input": settled.call.input,
-                }));
+        let (listed, by_host) = match &settled.ending {
+            Ending::Denied(denial) => {
+                let unlisted = [DenialKind::HookTimeout, DenialKind::NotNow];
+                (!unlisted.contains(&denial.kind), settled.ending.ends_turn())
             }
-            self.ended_by_host |= settled.ending.ends_turn();
+            Ending::Interrupted { asking, .. } => (*asking, false),
+            _ => (false, false),
+        };
+        self.ended_by_host |= by_host;
+        if listed {
+            self.denials.push(json!({
+                "tool_name": settled.call.name,
+                "tool_use_id": settled.call.id,
+                "tool_input": settled.call.input,
+            }));
         }
     }
 
@@ -357,10 +435,12 @@ impl Turn {
     }
 
     fn stop_calls(&mut self) {
-        for settled in self.calls.interrupt() {
+        let stopped = self.calls.interrupt(self.session.interrupts.is_signalled());
+        control::answer_interrupts(&self.session);
+        self.session.enter_state("running");
+        for settled in stopped {
             self.settle(&settled);
         }
-        self.session.interrupts.confirm_stop();
     }
 
     fn interrupted_in_tools(&mut self) -> Finish {
@@ -378,8 +458,8 @@ impl Turn {
         }
     }
 
-    fn interrupted_while_streaming(&mut self) -> Finish {
-        self.session.interrupts.confirm_stop();
+    pub(crate) fn interrupted_while_streaming(&mut self) -> Finish {
+        control::answer_interrupts(&self.session);
         self.say_interrupted(texts::INTERRUPTED);
         Finish::Aborted {
             terminal_reason: "aborted_streaming",
@@ -419,28 +499,12 @@ impl Turn {
 
     /// Closes the turn with its result.
     pub(crate) async fn end(mut self, finish: Finish) {
-        if matches!(finish, Finish::Completed) {
-            let members = json!({
-                "stop_hook_active": false,
-                "last_assistant_message": self.last_text,
-                "background_tasks": [],
-                "session_crons": [],
-            });
-            events::ask(
-                &self.session,
-                Some(self.prompt_id),
-                "Stop",
-                None,
-                members,
-                None,
-            )
-            .await;
-        }
         context::note_progress(&self.session);
         context::note_mode(&self.session);
         self.session.transcript.flush();
         let frame = result::result_frame(&mut self, finish);
         self.session.output.frame(&frame);
+        control::answer_interrupts(&self.session);
         self.session.interrupts.end_turn();
     }
 }

@@ -103,8 +103,20 @@ fn notes(session: &Session, settled: &Settled) -> Vec<Value> {
             format!("{event}:{} hook blocking error: {text}", call.name),
         )
     });
+    let stop = settled.hooks.stop.iter().map(|(event, reason)| {
+        let attachment = json!({
+            "type": "hook_stopped_continuation",
+            "message": reason,
+            "hookName": format!("{event}:{}", call.name),
+            "toolUseID": call.id,
+            "hookEvent": event,
+        });
+        let told = format!("{event}:{} hook stopped continuation: {reason}", call.name);
+        (attachment, told)
+    });
     contexts
         .chain(blocking)
+        .chain(stop)
         .map(|(attachment, told)| {
             attachment_entry(&session.stamp, attachment, Some(("system", &told)))
         })
@@ -189,7 +201,23 @@ impl Shape {
             },
             Ending::Refused { text } => Self::refused(call, text),
             Ending::Denied(denial) => Self::denied(call, denial),
-            Ending::Interrupted { while_running } => {
+            Ending::CutOff { permission } => {
+                let mut meta = json!({"id": call.id, "non_execution_kind": "interrupted"});
+                if let Some(permission) = permission {
+                    meta["permission_decision"] = permission.clone();
+                }
+                Self {
+                    meta: Some(meta),
+                    ran: true,
+                    ..Self::error(call, texts::INTERRUPTED_CALL)
+                }
+            }
+            Ending::Cancelled => Self {
+                structured: json!(texts::NOT_NOW),
+                meta: Some(json!({"id": call.id, "non_execution_kind": "cancelled"})),
+                ..Self::error(call, texts::NOT_NOW)
+            },
+            Ending::Interrupted { while_running, .. } => {
                 let correction = if *while_running {
                     texts::STOPPED_WHILE_RUNNING
                 } else {
@@ -248,13 +276,8 @@ impl Shape {
         let bare = text
             .trim_start_matches("<tool_use_error>")
             .trim_end_matches("</tool_use_error>");
-        let structured = if bare.starts_with("Error: ") {
-            bare.to_owned()
-        } else {
-            format!("Error: {bare}")
-        };
         Self {
-            structured: json!(structured),
+            structured: json!(bare),
             ..Self::error(call, text)
         }
     }
@@ -285,9 +308,9 @@ impl Shape {
                 "permission-rule",
                 Some(json!({"decision": "reject", "source": "config", "reason_type": "other"})),
             ),
-            DenialKind::HookTimeout | DenialKind::NotNow | DenialKind::HostInterrupt => {
-                ("user-rejected", None)
-            }
+            DenialKind::HostInterrupt => ("user-rejected", None),
+            // Nobody decided: the result has no members about it.
+            DenialKind::HookTimeout | DenialKind::NotNow => return Self::error(call, &denial.text),
         };
         let mut meta = json!({"id": call.id, "non_execution_kind": kind});
         if let Some(decision) = decision {
@@ -295,7 +318,6 @@ impl Shape {
         }
         let own_denial = match denial.kind {
             DenialKind::Mode => Some(Some("mode")),
-            DenialKind::Rule => Some(Some("rule")),
             DenialKind::NobodyToAsk => Some(None),
             _ => None,
         };

@@ -37,7 +37,7 @@ async fn an_interrupted_process_ends_its_turn_first() {
 
 #[tokio::test]
 async fn a_resumed_call_that_was_killed_runs_again() {
-    for signal in [Signal::TERM, Signal::KILL, Signal::INT] {
+    for signal in [Signal::TERM, Signal::KILL] {
         let api = Api::replying([says(&[refund("toolu_01", "7")]), says(&[text("Done.")])]).await;
         let place = Place::new(&api);
         let first = place.run(Run::prompt("go").deciding("defer")).await;
@@ -78,4 +78,27 @@ async fn a_dangling_call_is_explained_and_never_repeated() {
         "{words}"
     );
     assert_eq!(resumed.result()["result"], "Hello.");
+}
+
+#[tokio::test]
+async fn a_resumed_call_that_was_interrupted_by_a_signal_is_spent() {
+    let api = Api::replying([says(&[refund("toolu_01", "7")])]).await;
+    let place = Place::new(&api);
+    let first = place.run(Run::prompt("go").deciding("defer")).await;
+    let run = Run::resume(&first)
+        .deciding("allow")
+        .tool(|_| Answer::Signal(Signal::INT));
+    let interrupted = place.run(run).await;
+    let words = interrupted.tool_result_text();
+    assert!(
+        words.starts_with("The tool call was interrupted before"),
+        "{words}"
+    );
+    assert_eq!(interrupted.result()["terminal_reason"], "aborted_streaming");
+    assert_eq!(interrupted.code, 0);
+    let entries = place.transcript();
+    let spent = entries.iter().any(|entry| {
+        entry["type"] == "user" && entry["message"]["content"][0]["tool_use_id"] == "toolu_01"
+    });
+    assert!(spent);
 }

@@ -67,7 +67,11 @@ pub(super) fn allowance(session: &Session, input: &Value) -> Allowance {
     );
     let reason = AskReason {
         text: changed_path(session, command),
-        plan_text: Some("This command needs approval while in plan mode.".to_owned()),
+        plan_text: Some(
+            "Auto mode could not evaluate this action and is blocking it for safety — this program \
+             has no classifier."
+                .to_owned(),
+        ),
         request,
     };
     if reason.text.is_some() {
@@ -93,6 +97,20 @@ fn is_read_only(command: &str) -> bool {
                     .next()
                     .is_some_and(|program| READ_ONLY.contains(&program))
             })
+}
+
+/// Commands that say nothing when they succeed.
+const SILENT: [&str; 13] = [
+    "mv", "cp", "rm", "mkdir", "rmdir", "chmod", "chown", "chgrp", "touch", "ln", "cd", "export",
+    "unset",
+];
+
+fn is_silent_by_nature(command: &str) -> bool {
+    let parts = command.split(['|', '&', ';', '\n']);
+    let mut programs = parts
+        .filter_map(|part| part.split_whitespace().next())
+        .peekable();
+    programs.peek().is_some() && programs.all(|program| SILENT.contains(&program))
 }
 
 /// The refusal of a command that creates, changes or removes files inside the working directory
@@ -162,7 +180,7 @@ pub(super) async fn run(session: &Session, input: &Value) -> BuiltinOutcome {
             "stderr": reset,
             "interrupted": false,
             "isImage": false,
-            "noOutputExpected": silent,
+            "noOutputExpected": is_silent_by_nature(command),
         }),
         states_success: true,
     }

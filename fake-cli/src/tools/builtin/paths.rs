@@ -71,7 +71,7 @@ pub(super) fn read_allowance(session: &Session, input: &Value) -> Allowance {
         json!("Path is outside allowed working directories"),
     );
     request.insert("decision_reason_type".to_owned(), json!("workingDir"));
-    Allowance::Ask(AskReason {
+    Allowance::FreeWhilePlanning(AskReason {
         text: Some(format!(
             "Claude requested permissions to read from {shown}, but you haven't granted it yet."
         )),
