@@ -44,7 +44,7 @@ pub(crate) fn system_init(session: &Session) -> Value {
         "model": session.model.borrow().name,
         "permissionMode": session.mode.get().as_str(),
         "slash_commands": [],
-        "terminal_slash_commands": [],
+        "terminal_slash_commands": ["doctor", "color", "focus", "reload-plugins"],
         "apiKeySource": credential,
         "claude_code_version": session.stamp.version,
         "output_style": "default",

@@ -20,7 +20,7 @@ use crate::messages_api::Model;
 use crate::output::Output;
 use crate::permissions::{PermissionMode, Rules};
 use crate::quirks::Quirks;
-use crate::transcript::{EntryStamp, LoadedSession, Transcript};
+use crate::transcript::{EntryStamp, LoadedSession, RequestRecords, Transcript};
 use crate::usage::Bill;
 
 /// A message of the user.
@@ -41,6 +41,8 @@ pub(crate) struct Ledger {
     pub(crate) prompts: u64,
     pub(crate) last_result_was_error: bool,
     pub(crate) tools_used: Vec<String>,
+    /// Whether the list of an earlier process is still to be repeated in this one.
+    pub(crate) tools_used_again: bool,
     pub(crate) last_prompt: Option<String>,
     pub(crate) started_at_ms: u64,
     /// Whether this process has something to save beside the conversation.
@@ -79,6 +81,7 @@ pub(crate) struct Session {
     pub(crate) prompts: PromptQueue,
     pub(crate) interrupts: Interrupts,
     pub(crate) ledger: RefCell<Ledger>,
+    pub(crate) requests: RequestRecords,
     pub(crate) initialized: watch::Sender<bool>,
     /// `initialize` requests that wait for the end of start-up.
     pub(crate) unanswered_initializes: RefCell<Vec<Value>>,
@@ -121,6 +124,7 @@ impl Session {
                 arguments.append_system_prompt.as_deref(),
             )),
             prompts: PromptQueue::default(),
+            requests: RequestRecords::default(),
             interrupts: Interrupts::default(),
             ledger: RefCell::new(Ledger {
                 started_at_ms: clock::epoch_milliseconds(),
@@ -154,6 +158,9 @@ impl Session {
             }
         }
         ledger.prompts = loaded.prompts;
+        if !loaded.tools_used.is_empty() {
+            ledger.tools_used_again = true;
+        }
         ledger.progress_noted = true;
         ledger.tools_used = loaded.tools_used;
         ledger.last_prompt = loaded.last_prompt;
@@ -220,6 +227,20 @@ impl Session {
             "sessionId": self.id,
         });
         self.transcript.note(entry);
+    }
+
+    /// A resumed session repeats, before it goes on, which tools it has used (observed on CLI
+    /// 2.1.316).
+    pub(crate) fn repeat_tools_used(&self) {
+        let mut ledger = self.ledger.borrow_mut();
+        if std::mem::take(&mut ledger.tools_used_again) {
+            let entry = json!({
+                "type": "tools-used",
+                "tools": ledger.tools_used,
+                "sessionId": self.id,
+            });
+            self.transcript.note(entry);
+        }
     }
 
     /// What the end of a process adds to the transcript.

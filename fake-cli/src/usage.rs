@@ -61,6 +61,24 @@ struct ModelUsage {
     model: Model,
     tokens: Tokens,
     cost: f64,
+    /// Whether an earlier process began to count; the order of the members tells.
+    restored: bool,
+}
+
+impl ModelUsage {
+    fn saved(&self) -> Value {
+        json!({
+            "inputTokens": self.tokens.input,
+            "outputTokens": self.tokens.output,
+            "thinkingTokens": 0,
+            "cacheReadInputTokens": self.tokens.cache_read,
+            "cacheCreationInputTokens": self.tokens.cache_creation,
+            "cacheCreationEphemeral5mInputTokens": 0,
+            "cacheCreationEphemeral1hInputTokens": 0,
+            "webSearchRequests": 0,
+            "costUSD": self.cost,
+        })
+    }
 }
 
 /// What several models have cost, in the order of first use.
@@ -72,10 +90,10 @@ pub(crate) struct Bill {
 impl Bill {
     pub(crate) fn add(&mut self, model: &Model, tokens: Tokens) {
         let cost = cost_of(model, tokens);
-        self.add_costed(model, tokens, cost);
+        self.add_costed(model, tokens, cost, false);
     }
 
-    fn add_costed(&mut self, model: &Model, tokens: Tokens, cost: f64) {
+    fn add_costed(&mut self, model: &Model, tokens: Tokens, cost: f64, restored: bool) {
         if let Some(usage) = self.models.iter_mut().find(|usage| usage.model == *model) {
             usage.tokens.add(tokens);
             usage.cost += cost;
@@ -84,6 +102,7 @@ impl Bill {
                 model: model.clone(),
                 tokens,
                 cost,
+                restored,
             });
         }
     }
@@ -95,22 +114,28 @@ impl Bill {
     /// The `modelUsage` of results.
     pub(crate) fn model_usage(&self) -> Value {
         let entries = self.models.iter().map(|usage| {
-            let value = json!({
-                "inputTokens": usage.tokens.input,
-                "outputTokens": usage.tokens.output,
-                "cacheReadInputTokens": usage.tokens.cache_read,
-                "cacheCreationInputTokens": usage.tokens.cache_creation,
-                "webSearchRequests": 0,
-                "costUSD": usage.cost,
-                "contextWindow": usage.model.context_window(),
-                "maxOutputTokens": usage.model.max_output_tokens(),
-                "thinkingTokens": 0,
-                "cacheCreationEphemeral5mInputTokens": 0,
-                "cacheCreationEphemeral1hInputTokens": 0,
-                "canonicalModel": usage.model.name,
-                "provider": "firstParty",
-                "costBasis": "list",
-            });
+            let mut value = if usage.restored {
+                usage.saved()
+            } else {
+                json!({
+                    "inputTokens": usage.tokens.input,
+                    "outputTokens": usage.tokens.output,
+                    "cacheReadInputTokens": usage.tokens.cache_read,
+                    "cacheCreationInputTokens": usage.tokens.cache_creation,
+                    "webSearchRequests": 0,
+                    "costUSD": usage.cost,
+                })
+            };
+            value["contextWindow"] = json!(usage.model.context_window());
+            value["maxOutputTokens"] = json!(usage.model.max_output_tokens());
+            if !usage.restored {
+                value["thinkingTokens"] = json!(0);
+                value["cacheCreationEphemeral5mInputTokens"] = json!(0);
+                value["cacheCreationEphemeral1hInputTokens"] = json!(0);
+            }
+            value["canonicalModel"] = json!(usage.model.name);
+            value["provider"] = json!("firstParty");
+            value["costBasis"] = json!("list");
             (usage.model.name.clone(), value)
         });
         Value::Object(entries.collect::<Map<_, _>>())
@@ -118,20 +143,10 @@ impl Bill {
 
     /// The `modelUsage` of a `cost-state` entry.
     pub(crate) fn saved(&self) -> Value {
-        let entries = self.models.iter().map(|usage| {
-            let value = json!({
-                "inputTokens": usage.tokens.input,
-                "outputTokens": usage.tokens.output,
-                "thinkingTokens": 0,
-                "cacheReadInputTokens": usage.tokens.cache_read,
-                "cacheCreationInputTokens": usage.tokens.cache_creation,
-                "cacheCreationEphemeral5mInputTokens": 0,
-                "cacheCreationEphemeral1hInputTokens": 0,
-                "webSearchRequests": 0,
-                "costUSD": usage.cost,
-            });
-            (usage.model.name.clone(), value)
-        });
+        let entries = self
+            .models
+            .iter()
+            .map(|usage| (usage.model.name.clone(), usage.saved()));
         Value::Object(entries.collect::<Map<_, _>>())
     }
 
@@ -146,7 +161,12 @@ impl Bill {
                 cache_creation: count("cacheCreationInputTokens"),
             };
             let model = Model { name: name.clone() };
-            self.add_costed(&model, tokens, usage["costUSD"].as_f64().unwrap_or(0.0));
+            self.add_costed(
+                &model,
+                tokens,
+                usage["costUSD"].as_f64().unwrap_or(0.0),
+                true,
+            );
         }
     }
 }
@@ -192,6 +212,6 @@ mod tests {
         );
         let mut restored = Bill::default();
         restored.restore(&bill.saved());
-        assert_eq!(restored, bill);
+        assert_eq!(restored.saved(), bill.saved());
     }
 }

@@ -180,6 +180,7 @@ fn post(
         .header("anthropic-dangerous-direct-browser-access", "true")
         .header("anthropic-version", "2023-06-01")
         .header("x-app", "cli")
+        .header("Connection", "keep-alive")
         .body(body.to_string());
     match environment.credential() {
         Some(Credential::ApiKey(key)) => request.header("x-api-key", key),

@@ -114,7 +114,13 @@ impl Transcript {
         {
             eprintln!("failed to write {}: {error}", self.path.display());
         }
-        if let Some(output) = &self.mirror {
+        // Records of requests stay on the disk (observed on CLI 2.1.316).
+        let is_mirrored = |entry: &Value| {
+            let kind = entry["type"].as_str();
+            !kind.is_some_and(|kind| kind.starts_with("api-request"))
+        };
+        let entries: Vec<Value> = entries.into_iter().filter(is_mirrored).collect();
+        if let Some(output) = self.mirror.as_ref().filter(|_| !entries.is_empty()) {
             output.frame(&json!({
                 "type": "transcript_mirror",
                 "filePath": self.path,

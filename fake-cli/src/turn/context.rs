@@ -80,7 +80,15 @@ pub(crate) fn announce(session: &Session) {
     let model = session.model.borrow().name.clone();
     let identity = format!("Model: {model}");
     chain(
-        json!({"type": "model", "identity": model, "text": identity}),
+        json!({
+            "type": "model",
+            "identity": {
+                "modelId": model,
+                "marketingName": session.model.borrow().display_name(),
+                "knowledgeCutoff": "unknown",
+            },
+            "text": identity,
+        }),
         Some(("system", &identity)),
     );
     remind_of_tokens(session, Tokens::default());
@@ -94,7 +102,16 @@ pub(crate) fn announce(session: &Session) {
     );
     let shell = crate::tools::find(session, "Bash").is_some();
     let attribution = shell.then_some(("user", "Commits need no attribution."));
-    chain(json!({"type": "remote_session_change"}), attribution);
+    let change = json!({
+        "type": "remote_session_change",
+        "url": null,
+        "commit": "",
+        "pr": "",
+        "sendUserFileHint": false,
+        "managedCommit": false,
+        "managedPr": false,
+    });
+    chain(change, attribution);
     chain(prompt_snapshot(session), None);
 }
 
@@ -118,10 +135,17 @@ pub(crate) fn snapshot_prompt(session: &Session) {
     if taken {
         return;
     }
-    let mut snapshot = prompt_snapshot(session);
-    snapshot["tools"] = json!(crate::tools::names(session));
-    snapshot["systemTurns"] = json!(session.model.borrow().system_turns());
-    snapshot["keptReminders"] = json!(false);
+    let snapshot = json!({
+        "type": "prompt_snapshot",
+        "systemPrompt": *session.system_prompt.borrow(),
+        "tools": crate::tools::names(session),
+        "cliPrefix": "",
+        "reminderFold": false,
+        "systemTurns": session.model.borrow().system_turns(),
+        "keptReminders": false,
+        "echoWireToolInputs": false,
+        "contextRendering": "announced",
+    });
     let entry = attachment_entry(&session.stamp, snapshot, None);
     session.transcript.chain(entry);
 }

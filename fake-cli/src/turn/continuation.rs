@@ -118,6 +118,7 @@ async fn run_or_stop(session: &Rc<Session>, call: Call, turn: &Turn) -> Settled 
 /// The result is written, the model is told to continue.
 async fn carry_on(turn: &mut Turn, settled: Settled, command: Uuid) -> (Finish, &'static str) {
     let session = Rc::clone(&turn.session);
+    session.repeat_tools_used();
     turn.settle_resumed(&settled);
     let index = {
         let mut ledger = session.ledger.borrow_mut();

@@ -67,6 +67,8 @@ enum AttemptEnd {
 
 /// The blocks of a reply that have been shown, and what is known about the whole.
 struct Received {
+    /// The record of the request that this answers.
+    reference: Uuid,
     reply: ReplyAssembler,
     blocks: Vec<ShownBlock>,
     request_id: Option<String>,
@@ -218,8 +220,19 @@ impl<'a> Caller<'a> {
         request_body(&context, &messages, self.features, self.stream)
     }
 
+    fn record(&self, body: &Value) -> Uuid {
+        let session = &self.turn.session;
+        let id = Uuid::new_v4();
+        let version = &session.stamp.version;
+        session
+            .requests
+            .record(&session.transcript, session.id, version, body, id);
+        id
+    }
+
     async fn attempt_whole(&mut self) -> AttemptEnd {
         let body = self.body();
+        let reference = self.record(&body);
         let session = Rc::clone(&self.turn.session);
         let fetched = fetch_whole_reply(
             session.http(),
@@ -248,6 +261,7 @@ impl<'a> Caller<'a> {
             },
         }));
         let mut received = Received {
+            reference,
             reply,
             blocks: Vec::new(),
             request_id,
@@ -261,6 +275,7 @@ impl<'a> Caller<'a> {
 
     async fn attempt_streaming(&mut self) -> AttemptEnd {
         let body = self.body();
+        let reference = self.record(&body);
         let session = Rc::clone(&self.turn.session);
         self.turn.times.note_request();
         if session.arguments.include_partial_messages {
@@ -286,13 +301,19 @@ impl<'a> Caller<'a> {
             opened = opened => opened,
         };
         match opened {
-            Ok(stream) => self.receive(stream, requested).await,
+            Ok(stream) => self.receive(stream, requested, reference).await,
             Err(failure) => AttemptEnd::Failed(failure),
         }
     }
 
-    async fn receive(&mut self, mut stream: ReplyStream, requested: Instant) -> AttemptEnd {
+    async fn receive(
+        &mut self,
+        mut stream: ReplyStream,
+        requested: Instant,
+        reference: Uuid,
+    ) -> AttemptEnd {
         let mut received = Received {
+            reference,
             reply: ReplyAssembler::default(),
             blocks: Vec::new(),
             request_id: stream.request_id.clone(),
@@ -493,7 +514,6 @@ impl<'a> Caller<'a> {
             self.turn.bill.add(&self.model, tokens);
             session.ledger.borrow_mut().bill.add(&self.model, tokens);
         }
-        let request_reference = Uuid::new_v4();
         for shown in &received.blocks {
             let mut message = received.reply.message().clone();
             message["content"] = json!([shown.block]);
@@ -505,7 +525,7 @@ impl<'a> Caller<'a> {
             if let Some(request_id) = &received.request_id {
                 members["requestId"] = json!(request_id);
             }
-            members["requestRef"] = json!(request_reference);
+            members["requestRef"] = json!(received.reference);
             members["requestedModel"] = json!(self.model.name);
             let entry = assistant_entry(
                 &session.stamp,

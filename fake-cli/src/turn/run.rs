@@ -80,6 +80,7 @@ pub(crate) async fn run_prompts(session: &Rc<Session>) {
     let content = merge(prompts);
     let prompt_text = text_of(&content);
     let empty = content.as_array().is_some_and(Vec::is_empty);
+    session.repeat_tools_used();
     context::repair_dangling_calls(session);
     context::queue_operation(session, "dequeue", None);
     let answers = events::ask(

@@ -55,7 +55,12 @@ async fn the_mirror_holds_what_the_disk_holds_and_comes_before_the_result() {
         .iter()
         .flat_map(|frame| frame["entries"].as_array().unwrap().clone())
         .collect();
-    assert_eq!(mirrored, place.transcript());
+    let on_disk: Vec<Value> = place
+        .transcript()
+        .into_iter()
+        .filter(|entry| !entry["type"].as_str().unwrap().starts_with("api-request"))
+        .collect();
+    assert_eq!(mirrored, on_disk);
     let result = outcome
         .frames
         .iter()
