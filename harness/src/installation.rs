@@ -105,6 +105,18 @@ impl Installation {
         )
     }
 
+    /// The known deviations of the fake CLI.
+    ///
+    /// # Errors
+    /// When there is no source tree around.
+    pub fn deviations(&self) -> Result<PathBuf, InstallationError> {
+        self.in_project(
+            "fake-cli/docs/deviations.md",
+            "the deviations of the fake CLI",
+            "run this inside the source tree",
+        )
+    }
+
     /// Where the evidence of cells goes that did not pass.
     #[must_use]
     pub fn evidence(&self) -> PathBuf {

@@ -5,6 +5,7 @@ pub mod cell;
 pub mod checks;
 pub mod clis;
 pub mod commands;
+pub mod drift;
 pub mod exit;
 pub mod installation;
 pub mod matrix;

@@ -76,10 +76,7 @@ struct Cell {
 
 impl Cell {
     fn prepare(request: &CellRequest) -> Result<Self, CellError> {
-        prctl::set_child_subreaper(true).map_err(|error| CellError::Surroundings {
-            what: "the cell could not become a subreaper",
-            reason: error.to_string(),
-        })?;
+        become_subreaper()?;
         let directories =
             CellDirectories::create().map_err(CellError::surroundings("the cell's directories could not be made"))?;
         let recorder = Recorder::to_file(&directories.log().join("trace.jsonl"))
@@ -273,8 +270,16 @@ fn missing_capabilities(required: &[Capability], offered: &[Capability]) -> Vec<
     required.iter().filter(|needed| !offered.contains(needed)).map(|needed| needed.wire_name()).collect()
 }
 
+/// From now on, what the processes below this one leave behind comes to this one.
+pub(crate) fn become_subreaper() -> Result<(), CellError> {
+    prctl::set_child_subreaper(true).map_err(|error| CellError::Surroundings {
+        what: "the process could not become a subreaper",
+        reason: error.to_string(),
+    })
+}
+
 /// What keeps a CLI on loopback, whatever else it is told.
-fn enforced_environment() -> BTreeMap<String, String> {
+pub(crate) fn enforced_environment() -> BTreeMap<String, String> {
     const REFUSED: &str = "http://127.0.0.1:1";
     const LOOPBACK: &str = "127.0.0.1,localhost";
     [

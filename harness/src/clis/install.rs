@@ -201,7 +201,8 @@ fn check_version(version: &Version, executable: &Path) -> Result<(), InstallErro
     }
 }
 
-fn digest(path: &Path) -> io::Result<String> {
+/// SHA-256 of a file, in hexadecimal digits.
+pub(crate) fn digest(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 16];

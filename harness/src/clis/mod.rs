@@ -6,5 +6,7 @@ mod select;
 mod version;
 
 pub use cache::{Cache, CacheError, InstalledCli};
+pub(crate) use install::digest;
 pub use install::{InstallError, install};
-pub use select::{SelectError, select};
+pub use select::{CliSelector, SelectError, UnknownCli};
+pub(crate) use version::reported_version;

@@ -1,6 +1,8 @@
 //! Which CLI is meant by `--cli`.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use semver::Version;
 
@@ -13,14 +15,25 @@ const FAKE: &str = "fake";
 /// Its binary.
 const FAKE_BINARY: &str = "fake-claude";
 
+/// A CLI as it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CliSelector {
+    /// The fake one.
+    Fake,
+    /// A real one in the cache.
+    Version(Version),
+    /// Any executable.
+    Path(PathBuf),
+}
+
+/// A text that means no CLI.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown CLI `{0}`; write `fake`, a version such as 2.1.316, or the path of an executable")]
+pub struct UnknownCli(String);
+
 /// A CLI that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectError {
-    /// The selector means nothing.
-    #[error(
-        "unknown CLI `{0}`; write `fake`, a version such as 2.1.316, or the path of an executable"
-    )]
-    Unknown(String),
     /// The fake CLI is not built.
     #[error("the fake CLI {} is missing; build it with `cargo run -p harness -- build`", .0.display())]
     NoFake(PathBuf),
@@ -37,35 +50,66 @@ pub enum SelectError {
     Cache(#[from] CacheError),
 }
 
-/// Finds the CLI that `selector` means: `fake`, a version, or the path of an executable.
-///
-/// # Errors
-/// When there is none.
-pub fn select(selector: &str, installation: &Installation) -> Result<CliBinary, SelectError> {
-    if selector == FAKE {
-        let path = installation.binary(FAKE_BINARY);
-        return if path.is_file() {
-            Ok(CliBinary {
-                name: FAKE.to_owned(),
-                path,
-                real: false,
-            })
+impl FromStr for CliSelector {
+    type Err = UnknownCli;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCli> {
+        if text == FAKE {
+            Ok(Self::Fake)
+        } else if text.contains('/') {
+            Ok(Self::Path(PathBuf::from(text)))
         } else {
-            Err(SelectError::NoFake(path))
-        };
+            Version::parse(text)
+                .map(Self::Version)
+                .map_err(|_| UnknownCli(text.to_owned()))
+        }
     }
-    if selector.contains('/') {
-        return by_path(Path::new(selector));
+}
+
+impl fmt::Display for CliSelector {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fake => formatter.write_str(FAKE),
+            Self::Version(version) => version.fmt(formatter),
+            Self::Path(path) => path.display().fmt(formatter),
+        }
     }
-    let version =
-        Version::parse(selector).map_err(|_| SelectError::Unknown(selector.to_owned()))?;
-    match Cache::of_user()?.find(&version)? {
-        Some(installed) => Ok(CliBinary {
-            name: version.to_string(),
-            path: installed.path,
-            real: true,
-        }),
-        None => Err(SelectError::NotInstalled(version)),
+}
+
+impl CliSelector {
+    /// The binary that the workspace's own build makes for it, if any.
+    #[must_use]
+    pub fn own_binary(&self) -> Option<&str> {
+        (*self == Self::Fake).then_some(FAKE_BINARY)
+    }
+
+    /// Finds the CLI.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn find(&self, installation: &Installation) -> Result<CliBinary, SelectError> {
+        match self {
+            Self::Fake => {
+                let path = installation.binary(FAKE_BINARY);
+                if !path.is_file() {
+                    return Err(SelectError::NoFake(path));
+                }
+                Ok(CliBinary {
+                    name: self.to_string(),
+                    path,
+                    real: false,
+                })
+            }
+            Self::Version(version) => match Cache::of_user()?.find(version)? {
+                Some(installed) => Ok(CliBinary {
+                    name: version.to_string(),
+                    path: installed.path,
+                    real: true,
+                }),
+                None => Err(SelectError::NotInstalled(version.clone())),
+            },
+            Self::Path(path) => by_path(path),
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use semver::Version;
 
 use crate::catalogue::Pattern;
+use crate::clis::CliSelector;
+use crate::drift::SideSelector;
 
 /// Runs scenarios against adapters that run Claude Agent SDK agents as durable sessions.
 ///
@@ -51,6 +53,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: CliCommand,
     },
+    /// Run the corpus on two CLIs, or on one and golden traces, and show in what they differ
+    Drift(DriftArguments),
     /// Run one cell: its request comes on stdin, its report goes to stdout
     #[command(hide = true)]
     Cell,
@@ -98,6 +102,40 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = timeout_scale)]
     pub(crate) timeout_scale: f64,
     /// Build nothing; what is missing or stale is an error
+    #[arg(long)]
+    pub(crate) no_build: bool,
+}
+
+/// The version that golden traces are kept of.
+const PINNED: &str = "2.1.316";
+
+#[derive(Debug, Args)]
+pub(crate) struct DriftArguments {
+    /// `fake`, an installed version, the path of an executable, `golden` or `golden:VERSION`
+    #[arg(value_name = "A", default_value = "fake")]
+    pub(crate) left: SideSelector,
+    /// The same
+    #[arg(value_name = "B", default_value = PINNED)]
+    pub(crate) right: SideSelector,
+    /// Compare nothing: write the golden traces anew, from this real CLI
+    #[arg(long, value_name = "CLI", num_args = 0..=1, default_missing_value = PINNED, conflicts_with_all = ["left", "right"])]
+    pub(crate) bless: Option<CliSelector>,
+    /// Cases, as `theme/case` or with `*`; repeat for several; all without one
+    #[arg(long = "case", value_name = "PATTERN")]
+    pub(crate) cases: Vec<Pattern>,
+    /// The directory with `corpus` and `golden`
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) scenarios: Option<PathBuf>,
+    /// Cases at a time; the number of processors without it
+    #[arg(long, short, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// What goes to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// Factor on every time bound, for slow machines
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = timeout_scale)]
+    pub(crate) timeout_scale: f64,
+    /// Build nothing
     #[arg(long)]
     pub(crate) no_build: bool,
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use crate::catalogue::{CatalogueError, IdError};
 use crate::cell::CellError;
-use crate::clis::{CacheError, InstallError, SelectError};
+use crate::clis::{CacheError, InstallError, SelectError, UnknownCli};
+use crate::drift::{CorpusError, DriftError};
 use crate::exit::ExitStatus;
 use crate::installation::InstallationError;
 use crate::matrix::{Interrupted, PreparationError};
@@ -27,6 +28,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Build(#[from] BuildError),
     #[error(transparent)]
+    UnknownCli(#[from] UnknownCli),
+    #[error(transparent)]
     Select(#[from] SelectError),
     #[error(transparent)]
     Cache(#[from] CacheError),
@@ -38,6 +41,8 @@ pub(crate) enum CommandError {
     Interrupted(#[from] Interrupted),
     #[error(transparent)]
     Cell(#[from] CellError),
+    #[error(transparent)]
+    Drift(#[from] DriftError),
     #[error("cannot {what} {}: {source}", .path.display())]
     File {
         what: &'static str,
@@ -68,16 +73,18 @@ impl CommandError {
     pub(crate) fn status(&self) -> ExitStatus {
         match self {
             Self::Catalogue(CatalogueError::NothingSelected { .. }) => ExitStatus::NothingSelected,
+            Self::Drift(DriftError::Corpus(CorpusError::NothingSelected(_))) => ExitStatus::NothingSelected,
+            Self::Drift(DriftError::Start { .. } | DriftError::Surroundings(_) | DriftError::Select(_) | DriftError::NotReal { .. }) => {
+                ExitStatus::CannotStart
+            }
             Self::Manifest(ManifestError::NoProgram { .. })
             | Self::Build(_)
+            | Self::Select(_)
             | Self::Cache(_)
             | Self::Install(_)
             | Self::Interrupted(_)
             | Self::Cell(_)
             | Self::Runtime(_) => ExitStatus::CannotStart,
-            Self::Select(error) if !matches!(error, SelectError::Unknown(_)) => {
-                ExitStatus::CannotStart
-            }
             _ => ExitStatus::BadInput,
         }
     }
@@ -85,7 +92,8 @@ impl CommandError {
     /// What a person reads on stderr.
     pub(crate) fn rendered(&self) -> String {
         match self {
-            Self::Catalogue(CatalogueError::Scenario(error)) => error.render(is_colourful()),
+            Self::Catalogue(CatalogueError::Scenario(error))
+            | Self::Drift(DriftError::Corpus(CorpusError::Case(error))) => error.render(is_colourful()),
             other => format!("error: {other}\n"),
         }
     }

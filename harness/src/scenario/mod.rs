@@ -17,5 +17,6 @@ pub use plan::*;
 pub use point::*;
 pub use problem::ScenarioError;
 pub(crate) use problem::nearest;
+pub(crate) use read::yaml_error;
 pub use requirement::{Requirement, Requirements, RequirementsError};
 pub use schema::scenario_schema;

@@ -2,7 +2,7 @@
 
 use serde_saphyr::Error;
 
-use super::problem::{Problem, suggest};
+use super::problem::{Problem, ScenarioError, suggest};
 use super::source::{ModelSource, Place, ScenarioDocument};
 
 /// Reads a file's text.
@@ -10,6 +10,11 @@ pub(crate) fn read(text: &str) -> Result<(ScenarioDocument, ModelSource), Proble
     let document = serde_saphyr::from_str(text).map_err(|error| problem(text, &error))?;
     let model = serde_saphyr::from_str(text).map_err(|error| problem(text, &error))?;
     Ok((document, model))
+}
+
+/// What is wrong with any YAML file that people write.
+pub(crate) fn yaml_error(file: &str, text: &str, error: &Error) -> ScenarioError {
+    ScenarioError::new(file, text, vec![problem(text, error)])
 }
 
 fn problem(text: &str, error: &Error) -> Problem {

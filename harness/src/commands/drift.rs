@@ -1,0 +1,101 @@
+//! `harness drift`
+
+use std::path::PathBuf;
+
+use super::arguments::{DriftArguments, Format};
+use super::error::CommandError;
+use crate::cell::{become_subreaper, end_all_descendants};
+use crate::clis::Cache;
+use crate::drift::{
+    Case, CaseVerdict, Comparison, DriftError, Objection, Side, Stage, bless, drift_json, drift_text, read_corpus,
+    read_deviations, real_manifest, subject,
+};
+use crate::exit::ExitStatus;
+use crate::installation::Installation;
+use crate::runners::Builder;
+
+pub(crate) fn drift(arguments: &DriftArguments) -> Result<ExitStatus, CommandError> {
+    let installation = Installation::find()?;
+    let scenarios = match &arguments.scenarios {
+        Some(directory) => directory.clone(),
+        None => installation.scenarios()?,
+    };
+    let cases = read_corpus(&scenarios.join("corpus"), &arguments.cases).map_err(DriftError::from)?;
+    if !arguments.no_build {
+        Builder::new(&installation).build(&[])?;
+    }
+    become_subreaper()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::Runtime)?;
+    let outcome = runtime.block_on(async {
+        let outcome = perform(arguments, &installation, scenarios, &cases).await;
+        end_all_descendants(std::time::Duration::from_secs(5)).await;
+        outcome
+    });
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn perform(
+    arguments: &DriftArguments,
+    installation: &Installation,
+    scenarios: PathBuf,
+    cases: &[Case],
+) -> Result<ExitStatus, CommandError> {
+    let golden = scenarios.join("golden");
+    let stage = Stage::open(arguments.timeout_scale).await.map_err(DriftError::Surroundings)?;
+    let jobs = arguments.jobs.map_or_else(processors, usize::from);
+    if let Some(cli) = &arguments.bless {
+        let subject = subject(cli.find(installation).map_err(DriftError::from)?)?;
+        let manifest = real_manifest(&subject, &Cache::of_user()?)?;
+        let done = |case: &str| eprintln!("{case}");
+        let objections = bless(&stage, &subject, &golden, manifest, cases, jobs, done).await?;
+        return Ok(told(&objections));
+    }
+    let left = Side::find(&arguments.left, &golden, installation)?;
+    let right = Side::find(&arguments.right, &golden, installation)?;
+    let deviations = if left.is_fake() != right.is_fake() {
+        read_deviations(&installation.deviations()?)?
+    } else {
+        Vec::new()
+    };
+    let comparison =
+        Comparison { left: &left, right: &right, cases, complete: arguments.cases.is_empty(), deviations, jobs };
+    let report = comparison.run(&stage, |verdict| eprintln!("{}", progress(verdict))).await?;
+    match arguments.format {
+        Format::Terminal => print!("{}", drift_text(&report)),
+        Format::Json => println!("{:#}", drift_json(&report)),
+    }
+    Ok(if report.is_clean() { ExitStatus::AsExpected } else { ExitStatus::Regression })
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn progress(verdict: &CaseVerdict) -> String {
+    format!("{:?} {}", verdict.outcome(), verdict.case).to_lowercase()
+}
+
+fn told(objections: &[Objection]) -> ExitStatus {
+    for objection in objections {
+        match objection {
+            Objection::Unsteady { case, differences } => {
+                eprintln!("not blessed: {case} does not come out the same twice:");
+                for difference in differences {
+                    eprintln!(
+                        "  run {} {} {}: {} / {}",
+                        difference.run,
+                        difference.lane,
+                        difference.path,
+                        difference.left.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string),
+                        difference.right.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string),
+                    );
+                }
+            }
+            Objection::LongText { case, lane, path, beginning } => {
+                eprintln!("not blessed: {case} would keep a long text of the CLI at {lane} {path}: {beginning}…");
+            }
+        }
+    }
+    if objections.is_empty() { ExitStatus::AsExpected } else { ExitStatus::Regression }
+}

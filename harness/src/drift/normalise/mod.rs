@@ -1,0 +1,9 @@
+//! From what a CLI said to what can be compared.
+
+mod apply;
+mod strings;
+mod table;
+
+pub(crate) use apply::{Names, normalised};
+pub(crate) use strings::split_identifiers;
+pub use table::{LEFT_OUT, Rule, Treatment, rules, rules_page};
