@@ -5,6 +5,11 @@
 //! CLI and runs the tools. Both meet in an engine, of which there is one so far: the
 //! [`EmbeddedEngine`] with a state directory on one machine.
 
+/// The examples of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod agent;
 mod cli;
 mod client;
