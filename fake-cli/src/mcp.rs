@@ -4,6 +4,7 @@ mod config;
 mod outcome;
 mod sdk;
 mod servers;
+mod stdio;
 
 pub(crate) use config::{ServerConfig, read_configs, read_servers, sdk_server};
 pub(crate) use outcome::CallOutcome;

@@ -40,10 +40,15 @@ impl Output {
         if self.silenced.get() {
             return;
         }
-        let mut line = frame.to_string().into_bytes();
-        line.push(b'\n');
-        for piece in self.quirks.pieces_of_line(line) {
-            self.write(&piece);
+        let frame_type = frame["type"].as_str();
+        let extra = self.quirks.lines_before(frame_type).into_iter();
+        let own = std::iter::repeat_n(frame.to_string(), self.quirks.repetitions(frame_type));
+        for line in extra.chain(own) {
+            let mut line = line.into_bytes();
+            line.push(b'\n');
+            for piece in self.quirks.pieces_of_line(line) {
+                self.write(&piece);
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use crate::environment::Environment;
 use crate::input::Input;
 use crate::mcp::read_configs;
 use crate::output::Output;
-use crate::quirks::{QUIRKS, Quirks};
+use crate::quirks::{QUIRKS, Quirk, Quirks};
 use crate::session::{Identity, Prompt, Session};
 use crate::transcript::{self, LoadedSession, PendingDeferral};
 use crate::turn;
@@ -179,7 +179,11 @@ impl Opened {
             turn::run_prompts(&session).await;
         }
         session.host.input_closed().cancelled().await;
-        i32::from(session.ledger.borrow().last_result_was_error)
+        if session.quirks.has(&Quirk::LingerAfterResult) {
+            std::future::pending::<()>().await;
+        }
+        let failed = session.ledger.borrow().last_result_was_error;
+        i32::from(failed || session.quirks.has(&Quirk::NonzeroExitAfterSuccess))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::mcp::McpServers;
 use crate::messages_api::Model;
 use crate::output::Output;
 use crate::permissions::{PermissionMode, Rules};
-use crate::quirks::Quirks;
+use crate::quirks::{Quirk, Quirks};
 use crate::transcript::{EntryStamp, LoadedSession, RequestRecords, Transcript};
 use crate::usage::Bill;
 
@@ -82,6 +82,8 @@ pub(crate) struct Session {
     pub(crate) interrupts: Interrupts,
     pub(crate) ledger: RefCell<Ledger>,
     pub(crate) requests: RequestRecords,
+    /// Files whose current content the model has seen.
+    pub(crate) seen_files: RefCell<std::collections::HashSet<std::path::PathBuf>>,
     pub(crate) initialized: watch::Sender<bool>,
     /// `initialize` requests that wait for the end of start-up.
     pub(crate) unanswered_initializes: RefCell<Vec<Value>>,
@@ -112,7 +114,12 @@ impl Session {
         let mirror = arguments.session_mirror.then(|| Rc::clone(&output));
         let rules = Rules::new(&arguments.allowed_tools, &arguments.disallowed_tools);
         Self {
-            transcript: Transcript::new(path, !arguments.no_session_persistence, mirror),
+            transcript: Transcript::new(
+                path,
+                !arguments.no_session_persistence,
+                mirror,
+                quirks.has(&Quirk::MirrorLoss),
+            ),
             host: Rc::new(Host::new(Rc::clone(&output))),
             mcp: Rc::new(McpServers::new()),
             hooks: RefCell::default(),
@@ -125,6 +132,7 @@ impl Session {
             )),
             prompts: PromptQueue::default(),
             requests: RequestRecords::default(),
+            seen_files: RefCell::default(),
             interrupts: Interrupts::default(),
             ledger: RefCell::new(Ledger {
                 started_at_ms: clock::epoch_milliseconds(),

@@ -22,9 +22,18 @@ pub(crate) fn find(session: &Session, name: &str) -> Option<Tool> {
     if let Some(tool) = session.mcp.tool(name) {
         return Some(Tool::Mcp(tool));
     }
-    Builtin::named(name)
-        .filter(|tool| enabled(session).contains(tool))
+    enabled(session)
+        .into_iter()
+        .find(|tool| shown_name(session, *tool) == name)
         .map(Tool::Builtin)
+}
+
+/// The name of a built-in tool in this session.
+fn shown_name(session: &Session, tool: Builtin) -> &str {
+    match session.quirks.shell_name() {
+        Some(name) if tool == Builtin::Bash => name,
+        _ => tool.name(),
+    }
 }
 
 fn enabled(session: &Session) -> Vec<Builtin> {
@@ -45,7 +54,7 @@ fn enabled(session: &Session) -> Vec<Builtin> {
 pub(crate) fn names(session: &Session) -> Vec<String> {
     let builtin = enabled(session)
         .into_iter()
-        .map(|tool| tool.name().to_owned());
+        .map(|tool| shown_name(session, tool).to_owned());
     let mcp = session
         .mcp
         .tools()
@@ -56,7 +65,11 @@ pub(crate) fn names(session: &Session) -> Vec<String> {
 
 /// The `tools` of a model request.
 pub(crate) fn definitions(session: &Session) -> Vec<Value> {
-    let builtin = enabled(session).into_iter().map(Builtin::definition);
+    let builtin = enabled(session).into_iter().map(|tool| {
+        let mut definition = tool.definition();
+        definition["name"] = json!(shown_name(session, tool));
+        definition
+    });
     let mcp = session.mcp.tools().into_iter().map(|tool| {
         json!({
             "name": tool.qualified_name(),

@@ -36,9 +36,10 @@ impl Tokens {
         self.input + self.output + self.cache_read + self.cache_creation
     }
 
-    /// The usage object of results and transcript entries.
+    /// The usage object of results and transcript entries. One that counts nothing has its members
+    /// in another order (observed on CLI 2.1.316).
     pub(crate) fn usage(self) -> Value {
-        json!({
+        let mut usage = json!({
             "input_tokens": self.input,
             "cache_creation_input_tokens": self.cache_creation,
             "cache_read_input_tokens": self.cache_read,
@@ -51,7 +52,14 @@ impl Tokens {
             "iterations": [],
             "speed": "standard",
             "fallback_credit": null,
-        })
+        });
+        let counts_nothing = self == Self::default();
+        if let (Value::Object(members), true) = (&mut usage, counts_nothing)
+            && let Some(details) = members.shift_remove("output_tokens_details")
+        {
+            members.shift_insert(0, "output_tokens_details".to_owned(), details);
+        }
+        usage
     }
 }
 
@@ -109,6 +117,17 @@ impl Bill {
 
     pub(crate) fn total_cost(&self) -> f64 {
         self.models.iter().map(|usage| usage.cost).sum()
+    }
+
+    /// The `modelUsage` of a result that asked no model: only what was saved and the limits.
+    pub(crate) fn saved_usage(&self) -> Value {
+        let entries = self.models.iter().map(|usage| {
+            let mut value = usage.saved();
+            value["contextWindow"] = json!(usage.model.context_window());
+            value["maxOutputTokens"] = json!(usage.model.max_output_tokens());
+            (usage.model.name.clone(), value)
+        });
+        Value::Object(entries.collect::<Map<_, _>>())
     }
 
     /// The `modelUsage` of results.

@@ -1,6 +1,7 @@
 //! All servers of a session, their tools and their state.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tokio::sync::watch;
 use super::config::{ServerConfig, ServerKind};
 use super::outcome::{CallOutcome, read_call_result};
 use super::sdk::{RequestError, SdkConnection};
+use super::stdio::StdioConnection;
 use crate::control::Host;
 use crate::permissions::texts;
 
@@ -76,6 +78,8 @@ enum Status {
 struct Server {
     config: ServerConfig,
     connection: SdkConnection,
+    /// The connection of a server that is a process.
+    process: std::cell::OnceCell<StdioConnection>,
     status: Cell<Status>,
     tools: RefCell<Vec<McpTool>>,
     /// What the server says about itself.
@@ -107,6 +111,7 @@ impl McpServers {
         }
         let server = Rc::new(Server {
             connection: SdkConnection::new(&config.name),
+            process: std::cell::OnceCell::new(),
             config,
             status: Cell::new(Status::Pending),
             tools: RefCell::default(),
@@ -116,9 +121,14 @@ impl McpServers {
         self.connecting.send_modify(|count| *count += 1);
         let servers = Rc::clone(self);
         Some(async move {
-            let connected = match server.config.kind {
+            let connected = match &server.config.kind {
                 ServerKind::Sdk => connect_sdk(&host, &server).await,
-                ServerKind::Stdio { .. } | ServerKind::Unsupported => Err(()),
+                ServerKind::Stdio {
+                    command,
+                    arguments,
+                    environment,
+                } => connect_stdio(&server, command, arguments, environment).await,
+                ServerKind::Unsupported => Err(()),
             };
             server.status.set(match connected {
                 Ok(()) => Status::Connected,
@@ -254,6 +264,18 @@ impl McpServers {
         let Some(server) = self.find(&tool.server) else {
             return CallOutcome::Error(format!("MCP server \"{}\" is gone", tool.server));
         };
+        if let Some(process) = server.process.get() {
+            let called = process.call(&tool.name, arguments);
+            let answered = match timeout {
+                Some(limit) => tokio::time::timeout(limit, called).await,
+                None => Ok(called.await),
+            };
+            return match answered {
+                Ok(Ok(result)) => read_call_result(&tool.qualified_name(), &result),
+                Ok(Err(message)) => CallOutcome::Error(message),
+                Err(_) => timed_out(tool, timeout),
+            };
+        }
         let id = server.connection.upcoming_id();
         let params = json!({
             "name": tool.name,
@@ -279,11 +301,7 @@ impl McpServers {
             Ok(Err(RequestError::Refused(message))) => CallOutcome::Error(message),
             Err(_) => {
                 cancel(&server, host, id, "SdkError: Request timed out");
-                let seconds = timeout.map_or(0, |limit| limit.as_secs());
-                CallOutcome::Error(format!(
-                    "MCP server \"{}\" tool \"{}\" timed out after {seconds}s",
-                    tool.server, tool.name
-                ))
+                timed_out(tool, timeout)
             }
         }
     }
@@ -314,6 +332,34 @@ fn cancel(server: &Server, host: &Host, id: u64, reason: &str) {
             "params": {"requestId": id, "reason": reason},
         },
     }));
+}
+
+fn timed_out(tool: &McpTool, timeout: Option<Duration>) -> CallOutcome {
+    let seconds = timeout.map_or(0, |limit| limit.as_secs());
+    CallOutcome::Error(format!(
+        "MCP server \"{}\" tool \"{}\" timed out after {seconds}s",
+        tool.server, tool.name
+    ))
+}
+
+async fn connect_stdio(
+    server: &Server,
+    command: &str,
+    arguments: &[String],
+    environment: &HashMap<String, String>,
+) -> Result<(), ()> {
+    let opened = StdioConnection::open(command, arguments, environment).await;
+    let (connection, tools) = opened.map_err(|error| {
+        eprintln!(
+            "failed to connect to MCP server {}: {error}",
+            server.config.name
+        );
+    })?;
+    *server.information.borrow_mut() = connection.information();
+    *server.tools.borrow_mut() = read_tools(&server.config.name, "stdio", &tools);
+    // A server is connected once.
+    let _ = server.process.set(connection);
+    Ok(())
 }
 
 /// How long the program waits before it asks again for a list of tools (observed on CLI 2.1.316).

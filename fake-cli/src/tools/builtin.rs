@@ -48,10 +48,6 @@ impl Builtin {
         Self::Write,
     ];
 
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.name() == name)
-    }
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Bash => "Bash",

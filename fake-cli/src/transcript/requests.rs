@@ -64,7 +64,7 @@ impl RequestRecords {
             "params": {"max_tokens": body["max_tokens"], "thinking": body["thinking"]},
             "keep": 0,
             "tail": tail,
-            "cacheControl": [],
+            "cacheControl": cache_marks(body),
             "requestDigest": hash(body),
         }));
     }
@@ -72,6 +72,32 @@ impl RequestRecords {
     fn is_new(&self, hash: &str) -> bool {
         self.hashes.borrow_mut().insert(hash.to_owned())
     }
+}
+
+/// Where a request is marked for the cache.
+fn cache_marks(body: &Value) -> Vec<Value> {
+    let mark = |path: Value, block: &Value| {
+        let value = block.get("cache_control")?;
+        Some(json!({"path": path, "value": value}))
+    };
+    let system = body["system"].as_array().into_iter().flatten().enumerate();
+    let system = system.filter_map(|(index, block)| mark(json!(["system", index]), block));
+    let messages = body["messages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate();
+    let messages = messages.flat_map(|(position, message)| {
+        let blocks = message["content"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate();
+        blocks.filter_map(move |(index, block)| {
+            mark(json!(["messages", position, "content", index]), block)
+        })
+    });
+    system.chain(messages).collect()
 }
 
 fn without_cache_marks(message: &Value) -> Value {

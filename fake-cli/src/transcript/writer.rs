@@ -17,6 +17,8 @@ pub(crate) struct Transcript {
     path: PathBuf,
     persistent: bool,
     mirror: Option<Rc<Output>>,
+    /// Whether the mirror misses what the model said.
+    lossy_mirror: bool,
     entries: RefCell<Vec<Value>>,
     unwritten: RefCell<Vec<Value>>,
     parent: RefCell<Value>,
@@ -25,11 +27,17 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    pub(crate) fn new(path: PathBuf, persistent: bool, mirror: Option<Rc<Output>>) -> Self {
+    pub(crate) fn new(
+        path: PathBuf,
+        persistent: bool,
+        mirror: Option<Rc<Output>>,
+        lossy_mirror: bool,
+    ) -> Self {
         Self {
             path,
             persistent,
             mirror,
+            lossy_mirror,
             entries: RefCell::default(),
             unwritten: RefCell::default(),
             parent: RefCell::new(Value::Null),
@@ -117,7 +125,8 @@ impl Transcript {
         // Records of requests stay on the disk (observed on CLI 2.1.316).
         let is_mirrored = |entry: &Value| {
             let kind = entry["type"].as_str();
-            !kind.is_some_and(|kind| kind.starts_with("api-request"))
+            let lost = self.lossy_mirror && kind == Some("assistant");
+            !lost && !kind.is_some_and(|kind| kind.starts_with("api-request"))
         };
         let entries: Vec<Value> = entries.into_iter().filter(is_mirrored).collect();
         if let Some(output) = self.mirror.as_ref().filter(|_| !entries.is_empty()) {

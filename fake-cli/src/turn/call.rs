@@ -196,8 +196,16 @@ async fn ask_hooks(session: &Session, call: &Call, tool: &Tool, input: &Value) -
         hook_input["mcp_server"] = server;
     }
     let mut answer = ask_pre_tool_use(&session.host, &hooks, &hook_input, &call.id).await;
-    if answer.verdict == Verdict::Defer && session.quirks.has(&Quirk::DeferIgnored) {
-        answer.verdict = Verdict::None;
+    if answer.verdict == Verdict::Defer {
+        if session.quirks.has(&Quirk::DeferIgnored) {
+            answer.verdict = Verdict::None;
+        } else if session.quirks.has(&Quirk::DeferAsksCanUseTool) {
+            answer.verdict = Verdict::Ask { reason: None };
+        }
+    }
+    let allowed = matches!(answer.verdict, Verdict::Allow { .. });
+    if allowed && resumed && session.quirks.has(&Quirk::ResumeAsksCanUseTool) {
+        answer.verdict = Verdict::Ask { reason: None };
     }
     answer
 }

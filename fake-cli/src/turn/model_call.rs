@@ -13,6 +13,7 @@ use crate::messages_api::{
     ApiFailure, FailureReport, Features, Model, ReplyAssembler, ReplyStep, ReplyStream,
     RequestContext, RetryPlan, StreamFault, fetch_whole_reply, open_stream, request_body,
 };
+use crate::quirks::Quirk;
 use crate::tools;
 use crate::transcript::{api_messages, assistant_entry};
 use crate::usage::Tokens;
@@ -359,8 +360,17 @@ impl<'a> Caller<'a> {
     }
 
     /// Shows one complete block and starts it, if it is a tool use.
-    async fn show_block(&mut self, received: &mut Received, index: u64, block: Value) {
+    async fn show_block(&mut self, received: &mut Received, index: u64, mut block: Value) {
         let session = Rc::clone(&self.turn.session);
+        if session.quirks.has(&Quirk::DuplicateToolUseId) && block["type"] == "tool_use" {
+            let first = received
+                .blocks
+                .iter()
+                .find(|shown| shown.block["type"] == "tool_use");
+            if let Some(first) = first {
+                block["id"] = first.block["id"].clone();
+            }
+        }
         if block["type"] == "text" {
             self.display_hook(received, index, &block).await;
             self.turn.last_text = block["text"].as_str().unwrap_or_default().to_owned();

@@ -200,6 +200,8 @@ pub(crate) fn pending_result(
     frame.insert("num_turns".into(), json!(turns));
     frame.insert("stop_reason".into(), json!(reason));
     add_accounts(&mut frame, session, Tokens::default(), &[]);
+    let saved = session.ledger.borrow().bill.saved_usage();
+    frame.insert("modelUsage".into(), saved);
     if unavailable {
         frame.insert("terminal_reason".into(), json!(reason));
     }

@@ -18,6 +18,7 @@ use crate::control;
 use crate::frames;
 use crate::messages_api::FailureReport;
 use crate::permissions::{DenialKind, texts};
+use crate::quirks::Quirk;
 use crate::session::{Prompt, Session};
 use crate::transcript::user_entry;
 use crate::usage::{Bill, Tokens};
@@ -42,6 +43,8 @@ pub(crate) struct Turn {
     stopped_by_hook: bool,
     stop_blocked: bool,
     results_of_step: usize,
+    /// The settled calls of the reply, as PostToolBatch shows them.
+    batch: Vec<Value>,
     /// What was settled before the reply had ended; a reply's own entries come first.
     held: Option<Vec<Record>>,
     injections: Injections,
@@ -149,6 +152,7 @@ impl Turn {
             stopped_by_hook: false,
             stop_blocked: false,
             results_of_step: 0,
+            batch: Vec::new(),
             held: None,
             injections: Injections::default(),
             steps: 0,
@@ -196,6 +200,12 @@ impl Turn {
         context::snapshot_prompt(&self.session);
         if self.ended_by_host {
             return Some(self.aborted_tools());
+        }
+        if self.deferred.is_some()
+            && self.session.quirks.has(&Quirk::ExtraModelCallAfterDefer)
+            && self.steps == 1
+        {
+            return None;
         }
         if let Some((call, input)) = self.deferred.take() {
             return Some(Finish::Deferred { call, input });
@@ -369,6 +379,12 @@ impl Turn {
         } else if let Some(report) = settle::show(&session, settled, false) {
             self.turns += 1;
             self.results_of_step += 1;
+            self.batch.push(json!({
+                "tool_name": settled.call.name,
+                "tool_input": settled.call.input,
+                "tool_use_id": settled.call.id,
+                "tool_response": report.content(),
+            }));
             self.record(Record::Result(report));
         }
     }
@@ -421,8 +437,9 @@ impl Turn {
         }
     }
 
-    async fn batch_hooks(&self) {
-        let batch = json!({"tool_calls": []});
+    async fn batch_hooks(&mut self) {
+        let calls = std::mem::take(&mut self.batch);
+        let batch = json!({"tool_calls": calls});
         let event = "PostToolBatch";
         events::ask(
             &self.session,
@@ -503,6 +520,9 @@ impl Turn {
         context::note_progress(&self.session);
         context::note_mode(&self.session);
         self.session.transcript.flush();
+        if self.session.quirks.has(&Quirk::StallBeforeResult) {
+            self.session.host.input_closed().cancelled().await;
+        }
         let frame = result::result_frame(&mut self, finish);
         self.session.output.frame(&frame);
         control::answer_interrupts(&self.session);

@@ -60,6 +60,11 @@ pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Optio
 }
 
 impl Report {
+    /// The content of the result.
+    pub(crate) fn content(&self) -> &Value {
+        &self.entry["message"]["content"][0]["content"]
+    }
+
     /// Writes the entry: a result's parent is the call, not what came between.
     pub(crate) fn write(self, session: &Session) {
         let parent = Some(self.assistant_uuid.as_str());
@@ -350,6 +355,11 @@ impl Shape {
             });
             if let Some(reason) = decision.get("reason_type") {
                 saved["reasonType"] = reason.clone();
+            }
+            match (decision["source"].as_str(), decision["decision"].as_str()) {
+                (Some("hook"), Some("reject")) => saved["reasonCode"] = json!("hook:PreToolUse"),
+                (Some("user_reject"), _) => saved["reasonCode"] = json!("unknown"),
+                _ => {}
             }
             members["permissionDecision"] = saved;
         }

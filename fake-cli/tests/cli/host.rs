@@ -302,7 +302,7 @@ impl Conversation {
             self.send_prompt().await;
         }
         if is_result {
-            self.expected_results -= 1;
+            self.expected_results = self.expected_results.saturating_sub(1);
         }
         let idle = frame["subtype"] == "session_state_changed" && frame["state"] == "idle";
         if idle && self.expected_results == 0 {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::write::IN_CONTEXT;
 use super::{BuiltinOutcome, Parameter, optional, paths, required};
 use crate::session::Session;
 
@@ -67,18 +68,24 @@ pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
     if let Err(error) = std::fs::write(&path, &after) {
         return BuiltinOutcome::Error(format!("failed to write '{shown}': {error}"));
     }
+    let mut structured = json!({
+        "filePath": shown,
+        "oldString": old,
+        "newString": new,
+        "originalFile": before,
+        "structuredPatch": structured_patch(&before, &after),
+        "userModified": false,
+        "replaceAll": all,
+    });
+    let mut text = format!("The file {shown} has been updated successfully.");
+    if session.seen_files.borrow().contains(&path) {
+        text = format!("{text} {IN_CONTEXT}");
+    } else {
+        structured["contentNotInModelContext"] = json!(true);
+    }
     BuiltinOutcome::Success {
-        content: json!(format!("The file {shown} has been updated successfully.")),
-        structured: json!({
-            "filePath": shown,
-            "oldString": old,
-            "newString": new,
-            "originalFile": before,
-            "structuredPatch": structured_patch(&before, &after),
-            "userModified": false,
-            "replaceAll": all,
-            "contentNotInModelContext": true,
-        }),
+        content: json!(text),
+        structured,
         states_success: false,
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
             session.stamp.working_directory
         ));
     };
+    session.seen_files.borrow_mut().insert(path);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let lines: Vec<&str> = text.split('\n').collect();
     let number = |member: &str| input[member].as_u64().and_then(|n| usize::try_from(n).ok());

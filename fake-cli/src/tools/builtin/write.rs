@@ -11,7 +11,9 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     required("content", "string", "the whole new content"),
 ];
 
-const IN_CONTEXT: &str = "(file state is current in your context — no need to Read it back)";
+/// What the model is told about a file whose content it has seen (observed on CLI 2.1.316).
+pub(super) const IN_CONTEXT: &str =
+    "(file state is current in your context — no need to Read it back)";
 
 pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
     let path = paths::subject(session, input);
@@ -25,6 +27,7 @@ pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
     if let Err(error) = written {
         return BuiltinOutcome::Error(format!("failed to write '{shown}': {error}"));
     }
+    session.seen_files.borrow_mut().insert(path);
     let (kind, text, patch) = match &original {
         Some(before) => (
             "update",
