@@ -1,6 +1,7 @@
 //! What an engine owes to clients and workers, and what it asks of them.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -164,6 +165,9 @@ pub(crate) trait AttemptScope: Send + Sync {
 
     /// Where live events go.
     fn publish(&self) -> Arc<dyn Fn(SessionEvent) + Send + Sync>;
+
+    /// A private directory that is removed at the latest when the worker is found dead.
+    fn scratch_directory(&self) -> &Path;
 
     /// Cancelled when the attempt's result is wanted no longer.
     fn cancelled(&self) -> &CancellationToken;

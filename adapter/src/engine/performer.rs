@@ -1,5 +1,7 @@
 //! Performs the attempts of an agent's Steps.
 
+use std::process::Stdio;
+
 use async_trait::async_trait;
 
 use crate::agent::definition::ClaudeAgent;
@@ -49,6 +51,7 @@ impl AgentPerformer {
             start: start.clone(),
             recorded: recorded.clone(),
             publish: scope.publish(),
+            scratch_directory: scope.scratch_directory().to_owned(),
             cancelled: scope.cancelled().clone(),
         };
         self.leave_something(&request.options);
@@ -116,7 +119,12 @@ impl AgentPerformer {
     fn leave_something(&self, options: &ClaudeAgentOptions) {
         if self.agent.is_sabotaged(Sabotage::LeaveProcess) {
             // It outlives this process because nothing ties it to it.
-            let _ = std::process::Command::new("sleep").arg("600").spawn();
+            let _ = std::process::Command::new("sleep")
+                .arg("600")
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn();
         }
         if let (true, Some(home)) = (
             self.agent.is_sabotaged(Sabotage::LeaveFile),

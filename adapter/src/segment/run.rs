@@ -46,6 +46,8 @@ pub(crate) struct SegmentRequest {
     /// Ids of this turn's calls that have a final record.
     pub(crate) recorded: BTreeSet<String>,
     pub(crate) publish: Publish,
+    /// Where the rebuilt configuration directory goes.
+    pub(crate) scratch_directory: PathBuf,
     /// Ends the segment early, with its CLI.
     pub(crate) cancelled: CancellationToken,
 }
@@ -96,7 +98,7 @@ pub(crate) async fn run_segment(request: SegmentRequest) -> Result<SegmentEnd, S
     let working_directory = working_directory(&request.options)?;
     let mut environment = cli_environment(worker_environment(), &request.options.env);
     // Lives as long as the CLI may read it.
-    let rebuilt = rebuild(&request.start, &working_directory, &environment)?;
+    let rebuilt = rebuild(&request, &working_directory, &environment)?;
     if let Some(rebuilt) = &rebuilt {
         let path = rebuilt.path().to_string_lossy().into_owned();
         environment.insert("CLAUDE_CONFIG_DIR".to_owned(), path);
@@ -134,11 +136,11 @@ fn working_directory(options: &ClaudeAgentOptions) -> Result<PathBuf, SegmentErr
 }
 
 fn rebuild(
-    start: &SegmentStart,
+    request: &SegmentRequest,
     working_directory: &Path,
     environment: &std::collections::BTreeMap<String, String>,
 ) -> Result<Option<RebuiltConfiguration>, SegmentError> {
-    let Some(transcript) = start.transcript() else {
+    let Some(transcript) = request.start.transcript() else {
         return Ok(None);
     };
     let configured = environment
@@ -148,6 +150,7 @@ fn rebuild(
     RebuiltConfiguration::build(
         &transcript.claude_session_id,
         transcript.entries.iter(),
+        &request.scratch_directory,
         working_directory,
         configured.as_deref(),
     )

@@ -23,12 +23,13 @@ impl RebuiltConfiguration {
     pub(crate) fn build<'a>(
         session: &str,
         entries: impl Iterator<Item = &'a Value>,
+        scratch_directory: &Path,
         working_directory: &Path,
         copied_from: Option<&Path>,
     ) -> io::Result<Self> {
         let directory = tempfile::Builder::new()
             .prefix("claude-resume-")
-            .tempdir()?;
+            .tempdir_in(scratch_directory)?;
         let project = directory
             .path()
             .join("projects")

@@ -98,32 +98,50 @@ pub(crate) fn is_held(transaction: &Transaction<'_>, claim: &Claim) -> Result<bo
     Ok(rows.find()?.is_some_and(|row| row.epoch == claim.epoch))
 }
 
-/// Ends the attempts of workers that died or stopped; returns whether there were any.
-pub(crate) fn take_over(
+/// A worker that has attempts and cannot end them.
+#[derive(Clone, Debug)]
+pub(crate) struct LostWorker {
+    name: String,
+    died: bool,
+}
+
+/// Workers that have attempts and died or stopped.
+pub(crate) fn lost_workers(
     transaction: &Transaction<'_>,
     state_directory: &Path,
     own_name: &str,
-    circumstances: &Circumstances,
-) -> Result<(bool, Vec<LiveEvent>), EngineError> {
-    let mut events = Vec::new();
-    let mut found = false;
-    for owner in owners(transaction)? {
-        let died = is_dead(state_directory, &owner);
-        if owner == own_name || !(died || is_silent(transaction, &owner, circumstances.now)?) {
-            continue;
-        }
-        for session_id in sessions_of(transaction, &owner)? {
-            found = true;
-            events.extend(end_lost_attempt(transaction, &session_id, circumstances)?);
-        }
-        transaction
-            .prepare_cached("DELETE FROM worker WHERE worker = ?1")?
-            .execute([&owner])?;
-        if died {
-            bury(state_directory, &owner);
+    now: u64,
+) -> Result<Vec<LostWorker>, EngineError> {
+    let mut lost = Vec::new();
+    for name in owners(transaction)? {
+        let died = is_dead(state_directory, &name);
+        if name != own_name && (died || is_silent(transaction, &name, now)?) {
+            lost.push(LostWorker { name, died });
         }
     }
-    Ok((found, events))
+    Ok(lost)
+}
+
+/// Ends the attempts of a lost worker.
+pub(crate) fn take_over(
+    transaction: &Transaction<'_>,
+    state_directory: &Path,
+    lost: &LostWorker,
+    circumstances: &Circumstances,
+) -> Result<Vec<LiveEvent>, EngineError> {
+    // It may have given a sign of life since it was looked at.
+    if !lost.died && !is_silent(transaction, &lost.name, circumstances.now)? {
+        return Ok(Vec::new());
+    }
+    let mut events = Vec::new();
+    for session_id in sessions_of(transaction, &lost.name)? {
+        events.extend(end_lost_attempt(transaction, &session_id, circumstances)?);
+    }
+    sign_off(transaction, &lost.name)?;
+    if lost.died {
+        bury(state_directory, &lost.name);
+    }
+    Ok(events)
 }
 
 fn end_lost_attempt(

@@ -70,6 +70,13 @@ impl EmbeddedEngine {
     }
 }
 
+#[cfg(test)]
+impl EmbeddedEngine {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
+
 impl Shared {
     /// Runs one write transaction away from the runtime's threads, then rings the bell.
     pub(crate) async fn write<T: Send + 'static>(

@@ -1,7 +1,8 @@
 //! Which workers live: each holds a file lock that the kernel releases when the process dies.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -12,11 +13,11 @@ pub(crate) fn workers_directory(state_directory: &Path) -> PathBuf {
     state_directory.join("workers")
 }
 
-/// A living worker's proof of life.
+/// A living worker's proof of life, and a directory for what must not outlive the worker.
 #[derive(Debug)]
 pub(crate) struct WorkerLock {
     name: String,
-    path: PathBuf,
+    state_directory: PathBuf,
     /// Holds the lock until it is closed.
     _file: File,
 }
@@ -25,17 +26,24 @@ impl WorkerLock {
     /// Takes a new name and its lock.
     pub(crate) fn take(state_directory: &Path) -> io::Result<Self> {
         let name = Uuid::new_v4().to_string();
-        let path = lock_path(state_directory, &name);
         let file = OpenOptions::new()
             .create_new(true)
             .write(true)
-            .open(&path)?;
+            .open(lock_path(state_directory, &name))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        DirBuilder::new()
+            .mode(0o700)
+            .create(scratch_path(state_directory, &name))?;
         Ok(Self {
             name,
-            path,
+            state_directory: state_directory.to_owned(),
             _file: file,
         })
+    }
+
+    /// Where the worker may put what is of no use after its end.
+    pub(crate) fn scratch_directory(&self) -> PathBuf {
+        scratch_path(&self.state_directory, &self.name)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -45,8 +53,7 @@ impl WorkerLock {
 
 impl Drop for WorkerLock {
     fn drop(&mut self) {
-        // A file that stays behind is only litter: its lock is free.
-        let _ = fs::remove_file(&self.path);
+        bury(&self.state_directory, &self.name);
     }
 }
 
@@ -58,12 +65,17 @@ pub(crate) fn is_dead(state_directory: &Path, worker: &str) -> bool {
     }
 }
 
-/// Removes what a dead worker left.
+/// Removes what a worker left.
 pub(crate) fn bury(state_directory: &Path, worker: &str) {
-    // Another worker may have been faster.
+    // Another worker may have been faster, and what stays behind is only litter: its lock is free.
+    let _ = fs::remove_dir_all(scratch_path(state_directory, worker));
     let _ = fs::remove_file(lock_path(state_directory, worker));
 }
 
 fn lock_path(state_directory: &Path, worker: &str) -> PathBuf {
     workers_directory(state_directory).join(format!("{worker}.lock"))
+}
+
+fn scratch_path(state_directory: &Path, worker: &str) -> PathBuf {
+    workers_directory(state_directory).join(worker)
 }

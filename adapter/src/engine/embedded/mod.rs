@@ -7,3 +7,6 @@ pub(crate) mod engine;
 mod liveness;
 mod rows;
 mod worker;
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,9 @@
 //! A worker: takes what is due, performs it, commits it.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tokio::sync::broadcast;
@@ -25,11 +26,14 @@ pub(crate) async fn work(shared: &Arc<Shared>, context: WorkerContext) -> Result
         shared: Arc::clone(shared),
         context: Arc::new(context),
         name: lock.name().to_owned(),
+        scratch_directory: lock.scratch_directory(),
+        signed: None,
         in_flight: HashMap::new(),
         tasks: JoinSet::new(),
     };
     let stop = worker.context.stop.clone();
     while !stop.is_cancelled() {
+        worker.give_sign_of_life().await?;
         worker.take_over().await?;
         worker.claim_due().await?;
         let rest = worker.rest().await?;
@@ -54,6 +58,9 @@ struct EmbeddedWorker {
     shared: Arc<Shared>,
     context: Arc<WorkerContext>,
     name: String,
+    scratch_directory: PathBuf,
+    /// When the last sign of life was given.
+    signed: Option<Instant>,
     in_flight: HashMap<Id, InFlight>,
     tasks: JoinSet<Result<(), EngineError>>,
 }
@@ -64,26 +71,50 @@ struct InFlight {
 }
 
 impl EmbeddedWorker {
+    /// Most of the time there is nothing to write, so look first: writers wait for each other.
     async fn take_over(&mut self) -> Result<(), EngineError> {
-        let name = self.name.clone();
         let directory = self.shared.directory.clone();
-        let circumstances = circumstances(&self.context);
-        let (found, events) = self
+        let name = self.name.clone();
+        let lost = self
             .shared
-            .write(move |transaction| {
-                claim::sign_of_life(transaction, &name, circumstances.now)?;
-                claim::take_over(transaction, &directory, &name, &circumstances)
-            })
+            .read(move |transaction| claim::lost_workers(transaction, &directory, &name, now()))
             .await?;
-        if found {
+        for lost in lost {
+            let directory = self.shared.directory.clone();
+            let circumstances = circumstances(&self.context);
+            let events = self
+                .shared
+                .write(move |transaction| {
+                    claim::take_over(transaction, &directory, &lost, &circumstances)
+                })
+                .await?;
             self.shared.ring();
+            publish_all(&self.context.events, events);
         }
-        publish_all(&self.context.events, events);
+        Ok(())
+    }
+
+    async fn give_sign_of_life(&mut self) -> Result<(), EngineError> {
+        if self
+            .signed
+            .is_some_and(|signed| signed.elapsed() < LOOK_AROUND)
+        {
+            return Ok(());
+        }
+        let name = self.name.clone();
+        self.shared
+            .write(move |transaction| claim::sign_of_life(transaction, &name, now()))
+            .await?;
+        self.signed = Some(Instant::now());
         Ok(())
     }
 
     async fn claim_due(&mut self) -> Result<(), EngineError> {
         while self.tasks.len() < self.context.concurrency {
+            let due = self.shared.read(claim::next_due).await?;
+            if due.is_none_or(|due| due > now()) {
+                break;
+            }
             let name = self.name.clone();
             let circumstances = circumstances(&self.context);
             let claimed = self
@@ -106,6 +137,7 @@ impl EmbeddedWorker {
             shared: Arc::clone(&self.shared),
             context: Arc::clone(&self.context),
             claim,
+            scratch_directory: self.scratch_directory.clone(),
             cancelled: cancelled.clone(),
         };
         let task = self.tasks.spawn(attempt.clone().run());
@@ -187,6 +219,7 @@ struct Attempt {
     shared: Arc<Shared>,
     context: Arc<WorkerContext>,
     claim: Claim,
+    scratch_directory: PathBuf,
     cancelled: CancellationToken,
 }
 
@@ -285,6 +318,10 @@ impl AttemptScope for Attempt {
             // Nobody may be listening just now.
             let _ = events.send(event);
         })
+    }
+
+    fn scratch_directory(&self) -> &Path {
+        &self.scratch_directory
     }
 
     fn cancelled(&self) -> &CancellationToken {

@@ -1,0 +1,243 @@
+//! The engine's promises to its workers, with Steps that need no CLI.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::policy::ToolKind;
+use crate::agent::sabotage::Sabotage;
+use crate::engine::contract::{
+    AttemptScope, Command, Engine as _, EngineError, PlannedAttempt, StepPerformer, Work,
+    WorkerContext,
+};
+use crate::engine::embedded::claim::{LEASE, apply_claimed, claim, sign_of_life};
+use crate::engine::embedded::engine::{EmbeddedEngine, now};
+use crate::engine::embedded::liveness::WorkerLock;
+use crate::session::event::{AttemptResult, Circumstances, Event, SegmentEnd};
+use crate::session::record::{DeferredCall, ToolCallOutcome};
+use crate::session::snapshot::{SessionStatus, Snapshot, Usage};
+use crate::session::step::{RetryPolicy, StepOutcome};
+
+/// Performs every Step at once: a turn's first segment defers a write, the next one ends the turn.
+#[derive(Default)]
+struct QuickPerformer {
+    /// What the write does instead of ending well.
+    write: Write,
+    written: Mutex<Vec<String>>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Write {
+    #[default]
+    Ends,
+    Panics,
+}
+
+#[async_trait]
+impl StepPerformer for QuickPerformer {
+    async fn perform(
+        &self,
+        attempt: &PlannedAttempt,
+        scope: &dyn AttemptScope,
+    ) -> Option<AttemptResult> {
+        match &attempt.work {
+            Work::RunModel { recorded, .. } => {
+                Some(segment_end(recorded.is_empty().then(deferred_write)))
+            }
+            Work::Call {
+                idempotency_key, ..
+            } => {
+                scope.enter_handler().await.expect("the lease is held");
+                self.written
+                    .lock()
+                    .expect("no holder panics")
+                    .push(idempotency_key.clone());
+                assert!(self.write == Write::Ends, "the write panics as it should");
+                Some(AttemptResult::ToolEnded {
+                    outcome: ToolCallOutcome::Succeeded,
+                    output: "written".into(),
+                })
+            }
+            Work::ResumeTurn => Some(AttemptResult::Resumed),
+        }
+    }
+
+    fn retry(&self) -> RetryPolicy {
+        RetryPolicy::default()
+    }
+
+    fn sabotage(&self) -> Option<Sabotage> {
+        None
+    }
+}
+
+fn segment_end(deferred: Option<DeferredCall>) -> AttemptResult {
+    AttemptResult::Segment(SegmentEnd {
+        claude_session_id: "claude".into(),
+        turn_entries: vec![json!({
+            "type": "assistant",
+            "uuid": "entry",
+            "message": {"id": "message", "content": [{"type": "text", "text": "Done."}]},
+        })],
+        usage: Usage::default(),
+        deferred,
+    })
+}
+
+fn deferred_write() -> DeferredCall {
+    DeferredCall {
+        tool_use_id: "toolu_1".into(),
+        tool: "publish".into(),
+        arguments: json!({}),
+        kind: ToolKind::Custom,
+        needs_approval: false,
+        single_attempt: true,
+    }
+}
+
+struct Fixture {
+    directory: TempDir,
+    engine: EmbeddedEngine,
+}
+
+impl Fixture {
+    async fn with_session() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory can be made");
+        let engine = EmbeddedEngine::open(directory.path()).expect("the directory is empty");
+        let message = Some("publish".to_owned());
+        let started = engine.start_session("session", message).await;
+        started.expect("the session is new");
+        Self { directory, engine }
+    }
+
+    /// Lets one worker finish what is due.
+    async fn finish(&self, performer: QuickPerformer) -> (Snapshot, Vec<String>) {
+        let performer = Arc::new(performer);
+        let stop = CancellationToken::new();
+        let (events, _) = broadcast::channel(16);
+        let context = WorkerContext {
+            performer: Arc::clone(&performer) as Arc<dyn StepPerformer>,
+            observer: None,
+            events,
+            concurrency: 2,
+            stop: stop.clone(),
+        };
+        let engine = self.engine.clone();
+        let working = tokio::spawn(async move { engine.work(context).await });
+        let mut changes = self.engine.changes().await.expect("the directory exists");
+        let snapshot = loop {
+            let snapshot = self.engine.snapshot("session").await;
+            let snapshot = snapshot.expect("the session exists");
+            if snapshot.status == SessionStatus::Idle {
+                break snapshot;
+            }
+            changes.recv().await.expect("the engine lives");
+        };
+        stop.cancel();
+        let worked = working.await.expect("the worker does not panic");
+        worked.expect("the worker ends well");
+        let written = performer.written.lock().expect("no holder panics").clone();
+        (snapshot, written)
+    }
+}
+
+fn circumstances() -> Circumstances {
+    Circumstances {
+        now: now(),
+        retry: RetryPolicy::default(),
+        sabotage: None,
+    }
+}
+
+#[tokio::test]
+async fn a_turn_runs_from_its_message_to_its_end() {
+    let fixture = Fixture::with_session().await;
+    let (snapshot, written) = fixture.finish(QuickPerformer::default()).await;
+    assert_eq!(snapshot.last_turn_error, None);
+    assert_eq!(written.len(), 1);
+    assert_eq!(snapshot.tool_calls[0].outcome, ToolCallOutcome::Succeeded);
+    assert_eq!(
+        snapshot.messages.last().map(|it| it.text.as_str()),
+        Some("Done.")
+    );
+}
+
+#[tokio::test]
+async fn a_panic_of_a_handler_leaves_an_unknown_outcome() {
+    let fixture = Fixture::with_session().await;
+    let performer = QuickPerformer {
+        write: Write::Panics,
+        ..QuickPerformer::default()
+    };
+    let (snapshot, written) = fixture.finish(performer).await;
+    assert_eq!(snapshot.last_turn_error, None);
+    assert_eq!(written.len(), 1);
+    assert_eq!(
+        snapshot.tool_calls[0].outcome,
+        ToolCallOutcome::OutcomeUnknown
+    );
+}
+
+#[tokio::test]
+async fn a_silent_worker_loses_its_attempt_and_its_late_commit_is_refused() {
+    let fixture = Fixture::with_session().await;
+    let shared = fixture.engine.shared();
+    // Its lock is held: the worker lives, but has given no sign for longer than a lease.
+    let silent = WorkerLock::take(fixture.directory.path()).expect("the directory exists");
+    let name = silent.name().to_owned();
+    let taken = shared
+        .write(move |transaction| {
+            sign_of_life(transaction, &name, now() - LEASE - 1)?;
+            claim(transaction, &name, &circumstances())
+        })
+        .await;
+    let (taken, _) = taken
+        .expect("the database works")
+        .expect("a segment is due");
+
+    let (snapshot, _) = fixture.finish(QuickPerformer::default()).await;
+    assert_eq!(snapshot.steps[0].outcome, StepOutcome::Interrupted);
+    assert_eq!(snapshot.steps[1].attempt, 2);
+
+    let late = shared
+        .write(move |transaction| {
+            let event = Event::AttemptEnded(segment_end(None));
+            apply_claimed(transaction, &taken, event, &circumstances())
+        })
+        .await;
+    assert!(matches!(late, Err(EngineError::LeaseLost(_))), "{late:?}");
+    let after = fixture.engine.snapshot("session").await;
+    assert_eq!(after.expect("the session exists"), snapshot);
+}
+
+#[tokio::test]
+async fn a_commit_after_a_cancel_is_refused() {
+    let fixture = Fixture::with_session().await;
+    let shared = fixture.engine.shared();
+    let worker = WorkerLock::take(fixture.directory.path()).expect("the directory exists");
+    let name = worker.name().to_owned();
+    let taken = shared
+        .write(move |transaction| claim(transaction, &name, &circumstances()))
+        .await;
+    let (taken, _) = taken
+        .expect("the database works")
+        .expect("a segment is due");
+    let cancelled = fixture.engine.submit("session", Command::Cancel).await;
+    assert!(cancelled.expect("the session exists"));
+    let late = shared
+        .write(move |transaction| {
+            let event = Event::AttemptEnded(segment_end(None));
+            apply_claimed(transaction, &taken, event, &circumstances())
+        })
+        .await;
+    assert!(matches!(late, Err(EngineError::LeaseLost(_))), "{late:?}");
+    let after = fixture.engine.snapshot("session").await;
+    let after = after.expect("the session exists");
+    assert_eq!(after.status, SessionStatus::Idle);
+    assert_eq!(after.messages.len(), 1);
+}
