@@ -297,9 +297,11 @@ pub(crate) fn help() -> String {
     format!(
         "Usage: fake-claude [options] [prompt]\n       fake-claude quirks\n\nA Claude Code CLI for \
          tests: the command line, frames and control protocol of version {}, headless \
-         stream-json.\n\nOptions:\n{}",
+         stream-json.\n\nOptions:\n{}\n\nWith --prompt-commands no API is asked; every line of \
+         a prompt is a command:\n{}\n\nFAKE_CLAUDE_QUIRKS holds quirks, separated by commas.",
         crate::IMITATED_VERSION,
-        options.join("\n")
+        options.join("\n"),
+        crate::scripted::COMMANDS,
     )
 }
 

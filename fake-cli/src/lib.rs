@@ -17,6 +17,7 @@ mod output;
 mod permissions;
 mod process;
 mod quirks;
+mod scripted;
 mod session;
 mod tools;
 mod transcript;

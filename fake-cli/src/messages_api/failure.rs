@@ -126,6 +126,15 @@ impl ApiFailure {
         })
     }
 
+    /// A failure that a scripted model asked for.
+    pub(crate) fn scripted(status: u16) -> Self {
+        Self::Status(StatusFailure {
+            status,
+            message: "scripted failure".to_owned(),
+            ..StatusFailure::default()
+        })
+    }
+
     /// Whether the retry loop takes another try.
     pub(crate) fn is_retryable(&self) -> bool {
         match self {

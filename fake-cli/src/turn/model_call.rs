@@ -14,6 +14,7 @@ use crate::messages_api::{
     RequestContext, RetryPlan, StreamFault, fetch_whole_reply, open_stream, request_body,
 };
 use crate::quirks::Quirk;
+use crate::scripted::{self, ScriptedReply};
 use crate::tools;
 use crate::transcript::{api_messages, assistant_entry};
 use crate::usage::Tokens;
@@ -85,7 +86,7 @@ struct ShownBlock {
 /// Asks the model until there is a reply or nothing more to try.
 pub(crate) async fn call_model(turn: &mut Turn) -> StepEnd {
     let session = Rc::clone(&turn.session);
-    if session.environment.credential().is_none() {
+    if session.environment.credential().is_none() && !session.arguments.prompt_commands {
         return StepEnd::Failed(FailureReport::not_logged_in());
     }
     let started = Instant::now();
@@ -120,6 +121,9 @@ impl<'a> Caller<'a> {
     }
 
     async fn run(mut self) -> StepEnd {
+        if self.turn.session.arguments.prompt_commands {
+            return self.follow_commands().await;
+        }
         loop {
             let end = if self.stream {
                 self.attempt_streaming().await
@@ -251,6 +255,16 @@ impl<'a> Caller<'a> {
             Ok(fetched) => fetched,
             Err(failure) => return AttemptEnd::Failed(failure),
         };
+        let received = self.receive_whole(message, request_id, reference).await;
+        AttemptEnd::Complete(received)
+    }
+
+    async fn receive_whole(
+        &mut self,
+        message: Value,
+        request_id: Option<String>,
+        reference: Uuid,
+    ) -> Received {
         self.turn.times.note_first_event();
         let mut reply = ReplyAssembler::default();
         reply.apply(&json!({"type": "message_start", "message": message}));
@@ -271,7 +285,37 @@ impl<'a> Caller<'a> {
         for (index, block) in (0..).zip(blocks) {
             self.show_block(&mut received, index, block.clone()).await;
         }
-        AttemptEnd::Complete(received)
+        received
+    }
+
+    /// The model of `--prompt-commands`: no request is made.
+    async fn follow_commands(mut self) -> StepEnd {
+        let session = Rc::clone(&self.turn.session);
+        self.turn.times.note_request();
+        let blocks = match session.transcript.read(scripted::next_reply) {
+            ScriptedReply::Blocks(blocks) => blocks,
+            ScriptedReply::Stall => {
+                self.turn.interrupt.cancelled().await;
+                return StepEnd::Interrupted;
+            }
+            ScriptedReply::Fail(status) => {
+                let failure = ApiFailure::scripted(status);
+                return self.failed(&failure);
+            }
+        };
+        let calls = blocks.iter().any(|block| block["type"] == "tool_use");
+        let message = json!({
+            "id": format!("msg_{}", Uuid::new_v4().simple()),
+            "type": "message",
+            "role": "assistant",
+            "model": self.model.name,
+            "content": blocks,
+            "stop_reason": if calls { "tool_use" } else { "end_turn" },
+            "stop_sequence": null,
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        });
+        let received = self.receive_whole(message, None, Uuid::new_v4()).await;
+        self.accept(received, None)
     }
 
     async fn attempt_streaming(&mut self) -> AttemptEnd {

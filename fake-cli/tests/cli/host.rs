@@ -39,6 +39,8 @@ pub(crate) enum Answer {
     CloseInput,
     /// Leaves the request unanswered and interrupts the turn.
     Interrupt,
+    /// Answers with nothing to say, and interrupts the turn.
+    InterruptTurn,
     /// Leaves the request unanswered and sends a signal.
     Signal(rustix::process::Signal),
     Nothing,
@@ -313,6 +315,15 @@ impl Conversation {
         }
     }
 
+    async fn interrupt(&mut self) {
+        self.send(&json!({
+            "type": "control_request",
+            "request_id": "interrupt",
+            "request": {"subtype": "interrupt"},
+        }))
+        .await;
+    }
+
     async fn answer(&mut self, frame: &Value) {
         let request = &frame["request"];
         let message = &request["message"];
@@ -357,14 +368,12 @@ impl Conversation {
                 return;
             }
             Answer::Interrupt => {
-                let request = json!({"subtype": "interrupt"});
-                self.send(&json!({
-                    "type": "control_request",
-                    "request_id": "interrupt",
-                    "request": request,
-                }))
-                .await;
+                self.interrupt().await;
                 return;
+            }
+            Answer::InterruptTurn => {
+                self.interrupt().await;
+                json!({"subtype": "success", "request_id": request_id, "response": {}})
             }
             Answer::Signal(signal) => {
                 let id = i32::try_from(self.child.id().unwrap()).unwrap();

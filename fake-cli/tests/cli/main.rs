@@ -16,6 +16,7 @@ mod input;
 mod mcp_servers;
 mod permissions;
 mod plain_turns;
+mod prompt_commands;
 mod quirks;
 mod robustness;
 mod signals;
