@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use harness::catalogue::{Catalogue, CellSelector};
-use harness::clis;
+use harness::clis::CliSelector;
 use harness::installation::Installation;
 use harness::matrix::{
     CellName, CellSettings, CommittedMatrix, CommittedPair, Execution, Outcome, SilentObserver,
@@ -129,11 +129,12 @@ impl Matrix {
     fn run(&self, pair: &CommittedPair, selector: &CellSelector) -> Result<(), AnyError> {
         let plan = self.catalogue.plan(selector)?;
         let manifest = Manifest::load(&pair.runner, &self.installation)?;
-        let cli = clis::select(&pair.cli, &self.installation)?;
+        let cli_selector: CliSelector = pair.cli.parse()?;
+        let cli = cli_selector.find(&self.installation)?;
         let own = ["cli-tap"]
             .into_iter()
             .chain(manifest.own_binary())
-            .chain((!cli.real).then_some("fake-claude"));
+            .chain(cli_selector.own_binary());
         let binaries: Vec<PathBuf> = own.map(|name| self.installation.binary(name)).collect();
         Builder::new(&self.installation).check(std::slice::from_ref(&manifest), &binaries)?;
         let settings = CellSettings {

@@ -9,7 +9,7 @@ use super::arguments::{Format, RunArguments};
 use super::error::CommandError;
 use super::list::catalogue;
 use crate::cell::CliBinary;
-use crate::clis;
+use crate::clis::CliSelector;
 use crate::exit::ExitStatus;
 use crate::installation::Installation;
 use crate::matrix::{CellResult, CellSettings, Execution, PreparedCell, Summary, prepare_cell};
@@ -25,9 +25,13 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitStatus, CommandError> 
     let manifests = distinct(&arguments.runners, "--runner")?
         .map(|selector| Manifest::load(selector, &installation))
         .collect::<Result<Vec<_>, _>>()?;
-    build(arguments, &installation, &manifests)?;
-    let clis = distinct(&arguments.clis, "--cli")?
-        .map(|selector| clis::select(selector, &installation))
+    let selectors = distinct(&arguments.clis, "--cli")?
+        .map(|text| text.parse())
+        .collect::<Result<Vec<CliSelector>, _>>()?;
+    build(arguments, &installation, &manifests, &selectors)?;
+    let clis = selectors
+        .iter()
+        .map(|selector| selector.find(&installation))
         .collect::<Result<Vec<_>, _>>()?;
     let cells = prepare(arguments, &installation, &plans, &manifests, &clis)?;
     let (results, summary) = execute(arguments, &installation, &cells)?;
@@ -55,13 +59,11 @@ fn build(
     arguments: &RunArguments,
     installation: &Installation,
     manifests: &[Manifest],
+    clis: &[CliSelector],
 ) -> Result<(), CommandError> {
     let builder = Builder::new(installation);
     if arguments.no_build {
-        return Ok(builder.check(
-            manifests,
-            &needed_binaries(arguments, installation, manifests),
-        )?);
+        return Ok(builder.check(manifests, &needed_binaries(installation, manifests, clis))?);
     }
     let before = identity(installation.executable());
     builder.build(manifests)?;
@@ -91,21 +93,14 @@ fn begin_again(executable: &Path) -> CommandError {
 }
 
 fn needed_binaries(
-    arguments: &RunArguments,
     installation: &Installation,
     manifests: &[Manifest],
+    clis: &[CliSelector],
 ) -> Vec<PathBuf> {
-    let fake = arguments
-        .clis
-        .iter()
-        .any(|cli| cli == "fake")
-        .then_some("fake-claude");
     let runners = manifests.iter().filter_map(Manifest::own_binary);
-    std::iter::once("cli-tap")
-        .chain(fake)
-        .chain(runners)
-        .map(|name| installation.binary(name))
-        .collect()
+    let clis = clis.iter().filter_map(CliSelector::own_binary);
+    let names = runners.chain(clis).chain(["cli-tap"]);
+    names.map(|name| installation.binary(name)).collect()
 }
 
 fn prepare(

@@ -1,0 +1,180 @@
+//! Runners that do not keep to the protocol: a clear error, exit code 3, and nothing left alive.
+
+mod fixture;
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use fixture::{Ended, Fixture, ended};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, mkfifo};
+use serde_json::Value;
+
+/// Runs a runner that is this shell script, and checks what every broken runner must lead to.
+fn broken_runner(name: &str, script: &str, more: &[&str]) -> Ended {
+    let fixture = Fixture::new();
+    fixture.runner(name, script);
+    let ended = ended(fixture.run(name, more));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert_eq!(fixture.leftovers(), Vec::<String>::new());
+    ended
+}
+
+#[test]
+fn garbage_is_shown_and_blamed_on_the_runner() {
+    let ended = broken_runner("garbage", "echo this is no JSON; cat > /dev/null", &[]);
+    assert!(
+        ended.stdout.contains("broke the runner protocol"),
+        "{}",
+        ended.stdout
+    );
+    assert!(ended.stdout.contains("this is no JSON"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_runner_that_dies_at_once_is_quoted() {
+    let ended = broken_runner("dying", "echo the database is locked >&2; exit 7", &[]);
+    assert!(
+        ended.stdout.contains("the database is locked"),
+        "{}",
+        ended.stdout
+    );
+    assert!(ended.stdout.contains('7'), "{}", ended.stdout);
+}
+
+#[test]
+fn a_runner_that_dies_midway_is_quoted() {
+    let answer = r#"{"protocol_version":1,"pid":'$$',"runner":{"name":"r","version":"1","language":"sh"},"adapter":{"name":"a","version":"1","sdk":null,"sdk_version":null},"capabilities":[]}"#;
+    let script = format!(
+        "read -r line; id=$(printf '%s' \"$line\" | sed 's/.*\"id\":\\([0-9]*\\).*/\\1/')\n\
+         printf '{{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}}\\n' \"$id\" '{answer}'\n\
+         read -r line; echo out of memory >&2; exit 9"
+    );
+    let ended = broken_runner("midway", &script, &[]);
+    assert!(ended.stdout.contains("out of memory"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_runner_that_never_answers_is_given_up() {
+    let ended = broken_runner("silent", "cat > /dev/null", &["--timeout-scale", "0.05"]);
+    assert!(
+        ended.stdout.contains("did not answer initialize"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn a_runner_that_leaves_children_behind_leaves_none() {
+    let script = "setsid sh -c 'exec tail -f /dev/null' \"$0\" & exit 1";
+    broken_runner("parent", script, &[]);
+}
+
+#[test]
+fn a_runner_that_answers_with_unknown_fields_is_told_which() {
+    let script = "read -r line; printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocol\":1}}\\n'; cat > /dev/null";
+    let ended = broken_runner("wrong", script, &[]);
+    assert!(ended.stdout.contains("protocol"), "{}", ended.stdout);
+}
+
+#[test]
+fn the_json_report_has_its_form_also_for_an_error() {
+    let ended = broken_runner(
+        "garbage",
+        "echo nonsense; cat > /dev/null",
+        &["--format", "json"],
+    );
+    let report: Value =
+        serde_json::from_str(&ended.stdout).expect("one JSON document and nothing else");
+    assert_eq!(report["schema"], 1);
+    assert_eq!(report["summary"]["total"], 1);
+    assert_eq!(report["summary"]["error"], 1);
+    let cell = &report["cells"][0];
+    let keys: Vec<&str> = cell
+        .as_object()
+        .expect("a cell")
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            "scenario",
+            "runner",
+            "cli",
+            "outcome",
+            "duration_ms",
+            "checks",
+            "repro"
+        ]
+    );
+    assert_eq!(cell["scenario"], "talk/greeting");
+    assert_eq!(cell["outcome"], "error");
+    let check = cell["checks"][0].as_object().expect("a check");
+    assert_eq!(
+        check.keys().map(String::as_str).collect::<Vec<_>>(),
+        ["id", "outcome", "message"]
+    );
+    assert!(
+        check["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("nonsense"))
+    );
+}
+
+#[test]
+fn reports_for_other_tools_are_written() {
+    let fixture = Fixture::new();
+    fixture.runner("dying", "exit 7");
+    let ended = ended(fixture.run(
+        "dying",
+        &["--junit", "report.xml", "--markdown", "report.md"],
+    ));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    let read = |name: &str| std::fs::read_to_string(fixture.path().join(name)).expect("the report");
+    assert!(
+        read("report.xml").contains("<error"),
+        "{}",
+        read("report.xml")
+    );
+    assert!(
+        read("report.md").contains("| `talk/greeting` | ERROR |"),
+        "{}",
+        read("report.md")
+    );
+}
+
+#[test]
+fn an_interrupt_ends_everything() {
+    let fixture = Fixture::new();
+    let started = fixture.path().join("started");
+    mkfifo(&started, nix::sys::stat::Mode::S_IRWXU).expect("a FIFO");
+    fixture.runner(
+        "waiting",
+        &format!("echo started > '{}'; cat > /dev/null", started.display()),
+    );
+    let mut harness = fixture
+        .run("waiting", &[])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the harness starts");
+    // Opens once the runner's process is there to write.
+    let (sign, runner_started) = mpsc::channel();
+    std::thread::spawn(move || sign.send(std::fs::read_to_string(started)));
+    let sign = runner_started.recv_timeout(Duration::from_secs(60));
+    if !matches!(&sign, Ok(Ok(text)) if text == "started\n") {
+        harness.kill().expect("a kill");
+        panic!("the runner was not started: {sign:?}");
+    }
+    kill(
+        Pid::from_raw(i32::try_from(harness.id()).expect("a pid")),
+        Signal::SIGINT,
+    )
+    .expect("a signal");
+    let status = harness.wait().expect("an end");
+    assert_eq!(status.signal(), Some(Signal::SIGINT as i32), "{status:?}");
+    assert_eq!(fixture.leftovers(), Vec::<String>::new());
+}
