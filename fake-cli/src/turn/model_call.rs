@@ -1,23 +1,22 @@
 //! One model call: requests, retries, and the reply as it streams in.
 
+mod ending;
+mod show;
+
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::events;
 use super::run::Turn;
-use crate::clock;
 use crate::messages_api::{
     ApiFailure, FailureReport, Features, Model, ReplyAssembler, ReplyStep, ReplyStream,
-    RequestContext, RetryPlan, StreamFault, fetch_whole_reply, open_stream, request_body,
+    RequestContext, RetryPlan, fetch_whole_reply, open_stream, request_body,
 };
-use crate::quirks::Quirk;
 use crate::scripted::{self, ScriptedReply};
 use crate::tools;
-use crate::transcript::{api_messages, assistant_entry};
-use crate::usage::Tokens;
+use crate::transcript::api_messages;
 
 /// How a model call ended.
 pub(crate) enum StepEnd {
@@ -378,8 +377,8 @@ impl<'a> Caller<'a> {
             };
             let event = match event {
                 Some(Ok(event)) => event,
-                Some(Err(fault)) => return stream_fault(received, &fault),
-                None => return end_of_stream(received),
+                Some(Err(fault)) => return ending::of_fault(received, &fault),
+                None => return ending::of_stream(received),
             };
             self.turn.times.note_first_event();
             let step = received.reply.apply(&event);
@@ -389,7 +388,7 @@ impl<'a> Caller<'a> {
                     self.show_event(&received, &event, requested);
                 }
                 ReplyStep::Error { kind, message } => {
-                    return error_event(received, kind, message);
+                    return ending::of_error(received, kind, message);
                 }
                 ReplyStep::Unreadable => return AttemptEnd::FallBack(ApiFailure::EmptyStream),
                 ReplyStep::Thinking { estimated_tokens } => {
@@ -402,255 +401,6 @@ impl<'a> Caller<'a> {
             }
         }
     }
-
-    /// Shows one complete block and starts it, if it is a tool use.
-    async fn show_block(&mut self, received: &mut Received, index: u64, mut block: Value) {
-        let session = Rc::clone(&self.turn.session);
-        if session.quirks.has(&Quirk::DuplicateToolUseId) && block["type"] == "tool_use" {
-            let first = received
-                .blocks
-                .iter()
-                .find(|shown| shown.block["type"] == "tool_use");
-            if let Some(first) = first {
-                block["id"] = first.block["id"].clone();
-            }
-        }
-        if block["type"] == "text" {
-            self.display_hook(received, index, &block).await;
-            self.turn.last_text = block["text"].as_str().unwrap_or_default().to_owned();
-        }
-        let uuid = Uuid::new_v4();
-        let timestamp = clock::timestamp();
-        let message = received.reply.message();
-        let mut shown = message.clone();
-        shown["content"] = json!([block]);
-        shown["stop_reason"] = Value::Null;
-        shown["context_management"] = Value::Null;
-        let mut frame = json!({
-            "type": "assistant",
-            "message": shown,
-            "parent_tool_use_id": null,
-            "session_id": session.id,
-            "uuid": uuid,
-            "timestamp": timestamp,
-        });
-        if let Some(request_id) = &received.request_id {
-            frame["request_id"] = json!(request_id);
-        }
-        if block["type"] == "tool_use"
-            && let Some(meta) = tools::tool_use_meta(&session, &block)
-        {
-            frame["tool_use_meta"] = meta;
-        }
-        if block["type"] == "thinking" {
-            frame["thinking_duration_ms"] = json!(1);
-            frame["thinking_display"] = json!("updates");
-        }
-        session.output.frame(&frame);
-        self.turn.times.note_first_frame();
-        if block["type"] == "tool_use" {
-            session.note_tool_use(block["name"].as_str().unwrap_or_default());
-            self.turn.accept_call(&block, uuid);
-        }
-        received.blocks.push(ShownBlock {
-            index,
-            uuid,
-            timestamp,
-            block,
-        });
-    }
-
-    async fn display_hook(&self, received: &Received, index: u64, block: &Value) {
-        let session = Rc::clone(&self.turn.session);
-        if session
-            .hooks
-            .borrow()
-            .matching("MessageDisplay", None)
-            .is_empty()
-        {
-            return;
-        }
-        let members = json!({
-            "turn_id": self.turn.prompt_id,
-            "message_id": received.reply.message()["id"],
-            "index": index,
-            "final": true,
-            "delta": block["text"],
-        });
-        let prompt_id = self.turn.prompt_id;
-        tokio::task::spawn_local(async move {
-            events::ask(
-                &session,
-                Some(prompt_id),
-                "MessageDisplay",
-                None,
-                members,
-                None,
-            )
-            .await;
-        });
-        // The request goes out before the frame it is about; its answer changes nothing.
-        tokio::task::yield_now().await;
-    }
-
-    fn show_event(&self, received: &Received, event: &Value, requested: Instant) {
-        let session = &self.turn.session;
-        if !session.arguments.include_partial_messages || event["type"] == "ping" {
-            return;
-        }
-        let mut frame = json!({
-            "type": "stream_event",
-            "event": event,
-            "session_id": session.id,
-            "parent_tool_use_id": null,
-            "uuid": Uuid::new_v4(),
-        });
-        if event["type"] == "message_start" {
-            frame["ttft_ms"] = json!(milliseconds(requested.elapsed()));
-            frame["thinking_display"] = json!("updates");
-        }
-        frame["api_message_id"] = received.reply.message()["id"].clone();
-        session.output.frame(&frame);
-    }
-
-    fn show_thinking_tokens(&self, estimated_tokens: u64) {
-        let session = &self.turn.session;
-        session.output.frame(&json!({
-            "type": "system",
-            "subtype": "thinking_tokens",
-            "estimated_tokens": estimated_tokens,
-            "estimated_tokens_delta": estimated_tokens,
-            "uuid": Uuid::new_v4(),
-            "session_id": session.id,
-        }));
-    }
-
-    /// The reply counts: its blocks are written with what is known at its end.
-    fn accept(mut self, received: Received, cut: Option<Cut>) -> StepEnd {
-        self.turn.stop_reason = received.reply.stop_reason().clone();
-        let visible = received.blocks.iter().any(|shown| is_visible(&shown.block));
-        if received.blocks.is_empty() {
-            self.turn.last_text.clear();
-        }
-        let called = received
-            .blocks
-            .iter()
-            .any(|shown| shown.block["type"] == "tool_use");
-        self.write(&received);
-        let cut_words = cut.filter(|_| !called);
-        if let Some(cut) = cut.filter(|_| called) {
-            let report = FailureReport::incomplete(cut.text());
-            super::result::show_synthetic_reply(&self.turn.session, &report);
-        }
-        StepEnd::Reply {
-            cut: cut_words,
-            visible,
-        }
-    }
-
-    fn keep_interrupted(&mut self, mut received: Received) {
-        if let Some(block) = received.reply.open_text() {
-            received.blocks.push(ShownBlock {
-                index: received.blocks.len() as u64,
-                uuid: Uuid::new_v4(),
-                timestamp: clock::timestamp(),
-                block,
-            });
-        }
-        self.write(&received);
-    }
-
-    fn write(&mut self, received: &Received) {
-        let session = Rc::clone(&self.turn.session);
-        if received.reply.has_started() {
-            let tokens = Tokens::read(received.reply.usage());
-            self.turn.tokens.add(tokens);
-            self.turn.bill.add(&self.model, tokens);
-            session.ledger.borrow_mut().bill.add(&self.model, tokens);
-        }
-        for shown in &received.blocks {
-            let mut message = received.reply.message().clone();
-            message["content"] = json!([shown.block]);
-            message["stop_reason"] = received.reply.stop_reason().clone();
-            message["stop_sequence"] = received.reply.stop_sequence().clone();
-            message["usage"] = Tokens::read(received.reply.usage()).usage();
-            message["stop_details"] = Value::Null;
-            let mut members = json!({"apiBlockIndex": shown.index});
-            if let Some(request_id) = &received.request_id {
-                members["requestId"] = json!(request_id);
-            }
-            members["requestRef"] = json!(received.reference);
-            members["requestedModel"] = json!(self.model.name);
-            let entry = assistant_entry(
-                &session.stamp,
-                message,
-                shown.uuid,
-                &shown.timestamp,
-                members,
-            );
-            session.transcript.chain(entry);
-        }
-    }
-}
-
-fn is_visible(block: &Value) -> bool {
-    match block["type"].as_str() {
-        Some("text") => block["text"]
-            .as_str()
-            .is_some_and(|text| !text.trim().is_empty()),
-        Some("thinking" | "redacted_thinking") => false,
-        _ => true,
-    }
-}
-
-/// The rule is whether a content block is complete (observed on CLI 2.1.316).
-fn end_of_stream(received: Received) -> AttemptEnd {
-    let reply = &received.reply;
-    match () {
-        () if reply.is_complete() => AttemptEnd::Complete(received),
-        () if !reply.has_started() => AttemptEnd::FallBack(ApiFailure::EmptyStream),
-        () if reply.closed_blocks() > 0 => AttemptEnd::Cut(received, Cut::Connection),
-        () if reply.has_open_block() => AttemptEnd::Retry {
-            failure: ApiFailure::ConnectionDropped,
-            announced: true,
-        },
-        () => AttemptEnd::FallBack(ApiFailure::EmptyStream),
-    }
-}
-
-fn stream_fault(received: Received, fault: &StreamFault) -> AttemptEnd {
-    match fault {
-        StreamFault::Garbage(_) => AttemptEnd::FallBack(ApiFailure::EmptyStream),
-        StreamFault::Stalled if received.reply.has_started() => {
-            AttemptEnd::FallBack(ApiFailure::TimedOut)
-        }
-        StreamFault::Stalled => AttemptEnd::Retry {
-            failure: ApiFailure::TimedOut,
-            announced: false,
-        },
-        StreamFault::Cut if received.reply.closed_blocks() > 0 => {
-            AttemptEnd::Cut(received, Cut::Connection)
-        }
-        StreamFault::Cut => AttemptEnd::Retry {
-            failure: ApiFailure::ConnectionDropped,
-            announced: true,
-        },
-    }
-}
-
-fn error_event(received: Received, kind: String, message: String) -> AttemptEnd {
-    if received.reply.closed_blocks() > 0 {
-        return AttemptEnd::Cut(received, Cut::Server);
-    }
-    let overloaded = kind == "overloaded_error";
-    let failure = ApiFailure::ErrorEvent { kind, message };
-    if overloaded && !received.reply.has_open_block() {
-        return AttemptEnd::Retry {
-            failure,
-            announced: false,
-        };
-    }
-    AttemptEnd::FallBack(failure)
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -1,5 +1,8 @@
 //! The loop of a turn: ask the model, run what it wants, ask again.
 
+mod follow_up;
+mod settling;
+
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -7,17 +10,17 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::call::{Call, Ending, Settled};
+use super::call::Call;
 use super::context;
 use super::events;
 use super::model_call::{Cut, StepEnd, call_model};
 use super::queue::CallQueue;
 use super::result::{self, Finish, Times};
-use super::settle::{self, Report};
+use super::settle::Report;
 use crate::control;
 use crate::frames;
 use crate::messages_api::FailureReport;
-use crate::permissions::{DenialKind, texts};
+use crate::permissions::texts;
 use crate::quirks::Quirk;
 use crate::session::{Prompt, Session};
 use crate::transcript::user_entry;
@@ -49,13 +52,6 @@ pub(crate) struct Turn {
     held: Option<Vec<Record>>,
     injections: Injections,
     steps: u64,
-}
-
-/// Whether injected words belong to the reply before them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Companion {
-    Yes,
-    No,
 }
 
 enum Record {
@@ -234,231 +230,6 @@ impl Turn {
             return None;
         }
         Some(finish)
-    }
-
-    /// Asks the Stop hooks; one that blocks makes the model go on (observed on CLI 2.1.316).
-    async fn stop_hooks_object(&mut self) -> bool {
-        let session = Rc::clone(&self.session);
-        let members = json!({
-            "stop_hook_active": self.stop_blocked,
-            "last_assistant_message": self.last_text,
-            "background_tasks": [],
-            "session_crons": [],
-        });
-        let answers =
-            events::ask(&session, Some(self.prompt_id), "Stop", None, members, None).await;
-        let Some(reason) = answers.into_iter().find_map(|answer| answer.block) else {
-            return false;
-        };
-        self.stop_blocked = true;
-        self.inject(&format!("Stop hook feedback:\n{reason}"), Companion::No);
-        context::stop_hook_objected(&session, &reason);
-        session.output.frame(&json!({
-            "type": "system",
-            "subtype": "notification",
-            "key": "stop-hook-error",
-            "text": "Stop hook error occurred · ctrl+o to see",
-            "priority": "immediate",
-            "session_id": session.id,
-            "uuid": Uuid::new_v4(),
-        }));
-        true
-    }
-
-    /// What follows a reply without tool calls, by its stop reason (observed on CLI 2.1.316).
-    fn after_words(&mut self, cut: Option<Cut>, visible: bool) -> Option<Finish> {
-        if let Some(cut) = cut {
-            self.injections.cut += 1;
-            if self.injections.cut > 3 {
-                return Some(self.fail(&FailureReport::incomplete(cut.text())));
-            }
-            self.inject(texts::CUT_OFF, Companion::Yes);
-            return None;
-        }
-        match self.stop_reason.as_str() {
-            Some("tool_use") => {
-                self.injections.malformed += 1;
-                if self.injections.malformed > 2 {
-                    self.session.transcript.retract_last_reply();
-                    return Some(self.fail(&FailureReport::malformed_tool_use()));
-                }
-                self.session.transcript.retract_last_reply();
-                self.inject(texts::MALFORMED_CALL, Companion::Yes);
-                None
-            }
-            Some("max_tokens" | "model_context_window_exceeded") => {
-                self.injections.too_long += 1;
-                if self.injections.too_long > 3 {
-                    let limit = self.session.model.borrow().max_output_tokens();
-                    return Some(self.fail(&FailureReport::too_long(limit)));
-                }
-                self.inject(texts::OUTPUT_LIMIT, Companion::Yes);
-                None
-            }
-            Some("refusal") => self.after_refusal(),
-            _ if !visible && self.injections.empty == 0 => {
-                self.injections.empty += 1;
-                self.inject(texts::NO_VISIBLE_OUTPUT, Companion::Yes);
-                None
-            }
-            _ => Some(Finish::Completed),
-        }
-    }
-
-    fn after_refusal(&mut self) -> Option<Finish> {
-        self.injections.refused += 1;
-        self.safety_stops += 1;
-        if self.injections.refused > 1 {
-            self.session.output.frame(&json!({
-                "type": "system",
-                "subtype": "model_refusal_no_fallback",
-                "uuid": Uuid::new_v4(),
-                "session_id": self.session.id,
-            }));
-            let name = self.session.model.borrow().display_name();
-            return Some(self.fail(&FailureReport::refused(&name)));
-        }
-        let notice = format!(
-            "{}'s safeguards stopped the response above · continuing once with that noted",
-            self.session.model.borrow().display_name()
-        );
-        let notice = frames::informational(&self.session, &notice);
-        self.session.output.frame(&notice);
-        self.inject(texts::REFUSED, Companion::Yes);
-        None
-    }
-
-    /// Puts words into the conversation that no user wrote.
-    fn inject(&mut self, text: &str, companion: Companion) {
-        self.turns += 1;
-        let uuid = Uuid::new_v4();
-        self.session.output.frame(&json!({
-            "type": "user",
-            "message": {"role": "user", "content": [{"type": "text", "text": text}]},
-            "parent_tool_use_id": null,
-            "session_id": self.session.id,
-            "uuid": uuid,
-            "timestamp": crate::clock::timestamp(),
-            "isSynthetic": true,
-        }));
-        let members = json!({});
-        let mut entry = user_entry(
-            &self.session.stamp,
-            Some(self.prompt_id),
-            &json!(text),
-            uuid,
-            true,
-            members,
-        );
-        if companion == Companion::Yes {
-            entry["turnCompanion"] = json!(true);
-        }
-        self.session.transcript.chain(entry);
-    }
-
-    /// A tool use of the reply is complete: it may start before the reply ends.
-    pub(crate) fn accept_call(&mut self, block: &Value, assistant_uuid: Uuid) {
-        self.calls.push(Call {
-            id: block["id"].as_str().unwrap_or_default().to_owned(),
-            name: block["name"].as_str().unwrap_or_default().to_owned(),
-            input: block["input"].clone(),
-            assistant_uuid: assistant_uuid.to_string(),
-            prompt_id: Some(self.prompt_id),
-        });
-    }
-
-    /// Shows and records how a call ended.
-    pub(crate) fn settle(&mut self, settled: &Settled) {
-        let session = Rc::clone(&self.session);
-        self.note_denial(settled);
-        self.stopped_by_hook |= settled.hooks.stop.is_some();
-        if let Ending::Deferred { input } = &settled.ending {
-            self.deferred = Some((settled.call.clone(), input.clone()));
-            let entry = settle::deferral_entry(&session, &settled.call, input);
-            self.record(Record::Deferral(entry));
-        } else if let Some(report) = settle::show(&session, settled, false) {
-            self.turns += 1;
-            self.results_of_step += 1;
-            self.batch.push(json!({
-                "tool_name": settled.call.name,
-                "tool_input": settled.call.input,
-                "tool_use_id": settled.call.id,
-                "tool_response": report.content(),
-            }));
-            self.record(Record::Result(report));
-        }
-    }
-
-    /// As [`Self::settle`], for the call of an earlier process: it counts neither as a turn nor as a
-    /// result of a reply.
-    pub(crate) fn settle_resumed(&mut self, settled: &Settled) {
-        let session = Rc::clone(&self.session);
-        self.note_denial(settled);
-        context::queue_operation(&session, "enqueue", Some(texts::CONTINUE));
-        context::queue_operation(&session, "dequeue", None);
-        if let Some(report) = settle::show(&session, settled, true) {
-            report.write(&session);
-        }
-    }
-
-    pub(crate) fn was_ended_by_host(&self) -> bool {
-        self.ended_by_host
-    }
-
-    fn note_denial(&mut self, settled: &Settled) {
-        let (listed, by_host) = match &settled.ending {
-            Ending::Denied(denial) => {
-                let unlisted = [DenialKind::HookTimeout, DenialKind::NotNow];
-                (!unlisted.contains(&denial.kind), settled.ending.ends_turn())
-            }
-            Ending::Interrupted { asking, .. } => (*asking, false),
-            _ => (false, false),
-        };
-        self.ended_by_host |= by_host;
-        if listed {
-            self.denials.push(json!({
-                "tool_name": settled.call.name,
-                "tool_use_id": settled.call.id,
-                "tool_input": settled.call.input,
-            }));
-        }
-    }
-
-    fn record(&mut self, record: Record) {
-        match &mut self.held {
-            Some(held) => held.push(record),
-            None => record.write(&self.session),
-        }
-    }
-
-    fn release_held(&mut self) {
-        for record in self.held.take().into_iter().flatten() {
-            record.write(&self.session);
-        }
-    }
-
-    async fn batch_hooks(&mut self) {
-        let calls = std::mem::take(&mut self.batch);
-        let batch = json!({"tool_calls": calls});
-        let event = "PostToolBatch";
-        events::ask(
-            &self.session,
-            Some(self.prompt_id),
-            event,
-            None,
-            batch,
-            None,
-        )
-        .await;
-    }
-
-    fn stop_calls(&mut self) {
-        let stopped = self.calls.interrupt(self.session.interrupts.is_signalled());
-        control::answer_interrupts(&self.session);
-        self.session.enter_state("running");
-        for settled in stopped {
-            self.settle(&settled);
-        }
     }
 
     fn interrupted_in_tools(&mut self) -> Finish {

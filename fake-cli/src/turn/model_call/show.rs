@@ -1,0 +1,222 @@
+//! Showing a reply as it comes, and writing it down when it has.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{Caller, Cut, Received, ShownBlock, StepEnd, milliseconds};
+use crate::clock;
+use crate::messages_api::FailureReport;
+use crate::quirks::Quirk;
+use crate::tools;
+use crate::transcript::assistant_entry;
+use crate::turn::{events, result};
+use crate::usage::Tokens;
+
+impl Caller<'_> {
+    /// Shows one complete block and starts it, if it is a tool use.
+    pub(super) async fn show_block(
+        &mut self,
+        received: &mut Received,
+        index: u64,
+        mut block: Value,
+    ) {
+        let session = Rc::clone(&self.turn.session);
+        if session.quirks.has(&Quirk::DuplicateToolUseId) && block["type"] == "tool_use" {
+            let first = received
+                .blocks
+                .iter()
+                .find(|shown| shown.block["type"] == "tool_use");
+            if let Some(first) = first {
+                block["id"] = first.block["id"].clone();
+            }
+        }
+        if block["type"] == "text" {
+            self.display_hook(received, index, &block).await;
+            self.turn.last_text = block["text"].as_str().unwrap_or_default().to_owned();
+        }
+        let uuid = Uuid::new_v4();
+        let timestamp = clock::timestamp();
+        let message = received.reply.message();
+        let mut shown = message.clone();
+        shown["content"] = json!([block]);
+        shown["stop_reason"] = Value::Null;
+        shown["context_management"] = Value::Null;
+        let mut frame = json!({
+            "type": "assistant",
+            "message": shown,
+            "parent_tool_use_id": null,
+            "session_id": session.id,
+            "uuid": uuid,
+            "timestamp": timestamp,
+        });
+        if let Some(request_id) = &received.request_id {
+            frame["request_id"] = json!(request_id);
+        }
+        if block["type"] == "tool_use"
+            && let Some(meta) = tools::tool_use_meta(&session, &block)
+        {
+            frame["tool_use_meta"] = meta;
+        }
+        if block["type"] == "thinking" {
+            frame["thinking_duration_ms"] = json!(1);
+            frame["thinking_display"] = json!("updates");
+        }
+        session.output.frame(&frame);
+        self.turn.times.note_first_frame();
+        if block["type"] == "tool_use" {
+            session.note_tool_use(block["name"].as_str().unwrap_or_default());
+            self.turn.accept_call(&block, uuid);
+        }
+        received.blocks.push(ShownBlock {
+            index,
+            uuid,
+            timestamp,
+            block,
+        });
+    }
+
+    async fn display_hook(&self, received: &Received, index: u64, block: &Value) {
+        let session = Rc::clone(&self.turn.session);
+        if session
+            .hooks
+            .borrow()
+            .matching("MessageDisplay", None)
+            .is_empty()
+        {
+            return;
+        }
+        let members = json!({
+            "turn_id": self.turn.prompt_id,
+            "message_id": received.reply.message()["id"],
+            "index": index,
+            "final": true,
+            "delta": block["text"],
+        });
+        let prompt_id = self.turn.prompt_id;
+        tokio::task::spawn_local(async move {
+            events::ask(
+                &session,
+                Some(prompt_id),
+                "MessageDisplay",
+                None,
+                members,
+                None,
+            )
+            .await;
+        });
+        // The request goes out before the frame it is about; its answer changes nothing.
+        tokio::task::yield_now().await;
+    }
+
+    pub(super) fn show_event(&self, received: &Received, event: &Value, requested: Instant) {
+        let session = &self.turn.session;
+        if !session.arguments.include_partial_messages || event["type"] == "ping" {
+            return;
+        }
+        let mut frame = json!({
+            "type": "stream_event",
+            "event": event,
+            "session_id": session.id,
+            "parent_tool_use_id": null,
+            "uuid": Uuid::new_v4(),
+        });
+        if event["type"] == "message_start" {
+            frame["ttft_ms"] = json!(milliseconds(requested.elapsed()));
+            frame["thinking_display"] = json!("updates");
+        }
+        frame["api_message_id"] = received.reply.message()["id"].clone();
+        session.output.frame(&frame);
+    }
+
+    pub(super) fn show_thinking_tokens(&self, estimated_tokens: u64) {
+        let session = &self.turn.session;
+        session.output.frame(&json!({
+            "type": "system",
+            "subtype": "thinking_tokens",
+            "estimated_tokens": estimated_tokens,
+            "estimated_tokens_delta": estimated_tokens,
+            "uuid": Uuid::new_v4(),
+            "session_id": session.id,
+        }));
+    }
+
+    /// The reply counts: its blocks are written with what is known at its end.
+    pub(super) fn accept(mut self, received: Received, cut: Option<Cut>) -> StepEnd {
+        self.turn.stop_reason = received.reply.stop_reason().clone();
+        let visible = received.blocks.iter().any(|shown| is_visible(&shown.block));
+        if received.blocks.is_empty() {
+            self.turn.last_text.clear();
+        }
+        let called = received
+            .blocks
+            .iter()
+            .any(|shown| shown.block["type"] == "tool_use");
+        self.write(&received);
+        let cut_words = cut.filter(|_| !called);
+        if let Some(cut) = cut.filter(|_| called) {
+            let report = FailureReport::incomplete(cut.text());
+            result::show_synthetic_reply(&self.turn.session, &report);
+        }
+        StepEnd::Reply {
+            cut: cut_words,
+            visible,
+        }
+    }
+
+    pub(super) fn keep_interrupted(&mut self, mut received: Received) {
+        if let Some(block) = received.reply.open_text() {
+            received.blocks.push(ShownBlock {
+                index: received.blocks.len() as u64,
+                uuid: Uuid::new_v4(),
+                timestamp: clock::timestamp(),
+                block,
+            });
+        }
+        self.write(&received);
+    }
+
+    fn write(&mut self, received: &Received) {
+        let session = Rc::clone(&self.turn.session);
+        if received.reply.has_started() {
+            let tokens = Tokens::read(received.reply.usage());
+            self.turn.tokens.add(tokens);
+            self.turn.bill.add(&self.model, tokens);
+            session.ledger.borrow_mut().bill.add(&self.model, tokens);
+        }
+        for shown in &received.blocks {
+            let mut message = received.reply.message().clone();
+            message["content"] = json!([shown.block]);
+            message["stop_reason"] = received.reply.stop_reason().clone();
+            message["stop_sequence"] = received.reply.stop_sequence().clone();
+            message["usage"] = Tokens::read(received.reply.usage()).usage();
+            message["stop_details"] = Value::Null;
+            let mut members = json!({"apiBlockIndex": shown.index});
+            if let Some(request_id) = &received.request_id {
+                members["requestId"] = json!(request_id);
+            }
+            members["requestRef"] = json!(received.reference);
+            members["requestedModel"] = json!(self.model.name);
+            let entry = assistant_entry(
+                &session.stamp,
+                message,
+                shown.uuid,
+                &shown.timestamp,
+                members,
+            );
+            session.transcript.chain(entry);
+        }
+    }
+}
+
+fn is_visible(block: &Value) -> bool {
+    match block["type"].as_str() {
+        Some("text") => block["text"]
+            .as_str()
+            .is_some_and(|text| !text.trim().is_empty()),
+        Some("thinking" | "redacted_thinking") => false,
+        _ => true,
+    }
+}
