@@ -72,6 +72,8 @@ async fn an_approved_write_runs_once_and_the_turn_completes_with_its_result() {
             StepType::RunModel,
         ]
     );
+    assert!(fixture.state_holds("published draft"));
+    assert!(!fixture.state_holds(fixture::API_KEY));
     let requests = fixture.requests();
     assert_eq!(requests.len(), 2);
     assert_eq!(tool_results(&requests[1]), ["published draft"]);

@@ -42,7 +42,7 @@ impl PermissionMode {
 ///
 /// A segment that resumes a call must see the same working directory, tools and model as the one
 /// that deferred it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ClaudeAgentOptions {
     /// The model; the CLI's default without one.
     pub model: Option<String>,
@@ -71,6 +71,27 @@ pub struct ClaudeAgentOptions {
     pub extra_args: BTreeMap<String, Option<String>>,
     /// The application's own hooks.
     pub hooks: Vec<ApplicationHook>,
+}
+
+impl std::fmt::Debug for ClaudeAgentOptions {
+    /// Leaves out the values that may be secrets: of `env`, `mcp_servers` and `extra_args`.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("ClaudeAgentOptions")
+            .field("model", &self.model)
+            .field("tools", &self.tools)
+            .field("allowed_tools", &self.allowed_tools)
+            .field("disallowed_tools", &self.disallowed_tools)
+            .field("permission_mode", &self.permission_mode)
+            .field("cwd", &self.cwd)
+            .field("env", &self.env.keys())
+            .field("setting_sources", &self.setting_sources)
+            .field("mcp_servers", &self.mcp_servers.keys())
+            .field("max_turns", &self.max_turns)
+            .field("extra_args", &self.extra_args.keys())
+            .field("hooks", &self.hooks)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The factory's options cannot be used.
@@ -288,6 +309,17 @@ mod tests {
             assert!(error.to_string().contains(flag), "{error}");
         }
         assert_eq!(validated(json!({"extra_args": {"debug": null}})), Ok(()));
+    }
+
+    #[test]
+    fn debug_output_holds_no_secret() {
+        let options = ClaudeAgentOptions::from_json(json!({
+            "env": {"ANTHROPIC_API_KEY": "hush"},
+            "mcp_servers": {"files": {"headers": {"authorization": "hush"}}},
+        }));
+        let shown = format!("{options:?}");
+        assert!(shown.contains("ANTHROPIC_API_KEY"), "{shown}");
+        assert!(!shown.contains("hush"), "{shown}");
     }
 
     #[test]

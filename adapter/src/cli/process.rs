@@ -37,7 +37,6 @@ pub(crate) enum ProcessError {
 }
 
 /// How a CLI process is started.
-#[derive(Clone, Debug)]
 pub(crate) struct Launch {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,

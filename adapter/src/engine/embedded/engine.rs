@@ -1,6 +1,7 @@
 //! The engine: one database, shared by the processes of one machine.
 
-use std::fs;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -56,7 +57,12 @@ impl EmbeddedEngine {
             path: directory.to_owned(),
             reason: error.to_string(),
         };
-        fs::create_dir_all(liveness::workers_directory(directory)).map_err(refused)?;
+        // Conversations are nobody else's business.
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(liveness::workers_directory(directory))
+            .map_err(refused)?;
         let connection = database::open(directory)?;
         let bell = Bell::open(directory).map_err(refused)?;
         Ok(Self {
