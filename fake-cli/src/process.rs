@@ -165,6 +165,11 @@ impl Opened {
         if self.deferral.is_some() {
             session.enter_state("running");
         }
+        let configured: Vec<String> = self
+            .servers
+            .iter()
+            .map(|server| server.name.clone())
+            .collect();
         for server in self.servers {
             control::connect(&session, server);
         }
@@ -173,7 +178,7 @@ impl Opened {
         if let Some(deferral) = self.deferral {
             session.mcp.settled().await;
             handle_ready_lines(&ask_for_ready_lines).await;
-            turn::resume_deferred_call(&session, deferral).await;
+            turn::resume_deferred_call(&session, deferral, &configured).await;
         }
         while session.prompts.wait().await {
             turn::run_prompts(&session).await;

@@ -17,11 +17,17 @@ use crate::frames;
 use crate::permissions::texts;
 use crate::quirks::Quirk;
 use crate::session::Session;
-use crate::tools;
+use crate::tools::{self, Tool};
 use crate::transcript::PendingDeferral;
 
-/// Runs the deferred call once start-up is done.
-pub(crate) async fn resume_deferred_call(session: &Rc<Session>, deferral: PendingDeferral) {
+/// Runs the deferred call once start-up is done. The tool of a server that is not configured on the
+/// command line does not exist yet, whatever `initialize` says (observed on CLI 2.1.316 with the
+/// TypeScript SDK 0.3.332).
+pub(crate) async fn resume_deferred_call(
+    session: &Rc<Session>,
+    deferral: PendingDeferral,
+    configured: &[String],
+) {
     let started = Instant::now();
     let command = Uuid::new_v4();
     let lifecycle = |state: &str| {
@@ -29,7 +35,11 @@ pub(crate) async fn resume_deferred_call(session: &Rc<Session>, deferral: Pendin
         session.output.frame(&frame);
     };
     lifecycle("started");
-    let missing = tools::find(session, &deferral.tool).is_none();
+    let missing = match tools::find(session, &deferral.tool) {
+        None => true,
+        Some(Tool::Mcp(tool)) => !configured.contains(&tool.server),
+        Some(Tool::Builtin(_)) => false,
+    };
     if missing || session.quirks.has(&Quirk::ToolDeferredUnavailable) {
         let result = pending_result(session, &deferral, started, Standing::Unavailable);
         session.output.frame(&result);

@@ -190,6 +190,24 @@ async fn a_call_without_its_server_stays_pending() {
 }
 
 #[tokio::test]
+async fn a_server_that_only_initialize_names_comes_too_late() {
+    let api = Api::replying(one_call()).await;
+    let place = Place::new(&api);
+    let mut run = Run::prompt("go").deciding("defer");
+    run.servers = false;
+    run.late_servers = vec!["tools"];
+    let first = place.run(run).await;
+    assert_eq!(first.result()["stop_reason"], "tool_deferred");
+    let mut run = Run::resume(&first).deciding("allow");
+    run.servers = false;
+    run.late_servers = vec!["tools"];
+    let late = place.run(run).await;
+    assert_eq!(late.result()["stop_reason"], "tool_deferred_unavailable");
+    let configured = place.run(Run::resume(&first).deciding("allow")).await;
+    assert_eq!(configured.tool_calls().len(), 1);
+}
+
+#[tokio::test]
 async fn without_initialize_the_mode_decides_a_resumed_call() {
     for (mode, text) in [
         (

@@ -26,6 +26,8 @@ pub(crate) struct Run {
     pub(crate) hooks: Value,
     pub(crate) initialize: bool,
     pub(crate) servers: bool,
+    /// Servers that are named in `initialize` only.
+    pub(crate) late_servers: Vec<&'static str>,
     hook: Box<dyn Fn(&Value) -> Answer>,
     permission: Box<dyn Fn(&Value) -> Answer>,
     tool: Box<dyn Fn(&Value) -> Answer>,
@@ -160,6 +162,7 @@ impl Run {
             hooks: json!({"PreToolUse": [{"matcher": null, "hookCallbackIds": ["hook_0"]}]}),
             initialize: true,
             servers: true,
+            late_servers: Vec::new(),
             hook: Box::new(|_| Answer::Success(json!({}))),
             permission: Box::new(|request| {
                 let input = request["input"].clone();
@@ -252,7 +255,11 @@ impl Conversation {
             self.send(&json!({
                 "type": "control_request",
                 "request_id": "initialize",
-                "request": {"subtype": "initialize", "hooks": hooks},
+                "request": {
+                    "subtype": "initialize",
+                    "hooks": hooks,
+                    "sdkMcpServers": self.run.late_servers,
+                },
             }))
             .await;
         } else {
