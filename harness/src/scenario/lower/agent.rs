@@ -27,11 +27,11 @@ pub(crate) fn lower(scope: &Scope<'_>, document: &AgentDocument) -> Agent {
     let mut lower_tools = |tools: &Entries<ToolDocument>| {
         let mut definitions = Vec::new();
         for (name, tool) in tools.iter() {
-            if let Some(behaviour) = behaviour(scope, name, tool) {
-                if behaviours.insert(name.value.clone(), behaviour).is_some() {
-                    let message = format!("the tool `{}` is defined twice", name.value);
-                    scope.report(Problem::new(name.place, message, "second time"));
-                }
+            if let Some(behaviour) = behaviour(scope, name, tool)
+                && behaviours.insert(name.value.clone(), behaviour).is_some()
+            {
+                let message = format!("the tool `{}` is defined twice", name.value);
+                scope.report(Problem::new(name.place, message, "second time"));
             }
             definitions.push(definition(scope, name, tool));
         }

@@ -187,7 +187,7 @@ fn lower_action(scope: &Scope<'_>, step: &StepDocument) -> Option<Action> {
     if let Some(WorkerTarget::Worker) = step.launch.as_ref().map(|launch| launch.value) {
         return Some(Action::LaunchWorker);
     }
-    let signals: [(_, fn(Target) -> Action); 4] = [
+    let signals: [(_, SignalAction); 4] = [
         (&step.kill, Action::Kill),
         (&step.terminate, Action::Terminate),
         (&step.freeze, Action::Freeze),
@@ -199,6 +199,8 @@ fn lower_action(scope: &Scope<'_>, step: &StepDocument) -> Option<Action> {
             .map(|target| action(signalled(target.value)))
     })
 }
+
+type SignalAction = fn(Target) -> Action;
 
 fn signalled(target: SignalTarget) -> Target {
     match target {
