@@ -13,8 +13,8 @@ use super::process_tree;
 use super::session::{self, CellSession};
 use super::tap_server::{self, TapServer};
 use super::workers::Workers;
-use crate::protocol::Accepted;
-use crate::scenario::{Action, Awaited, Point, Step, StepKind, Target};
+use crate::protocol::{Accepted, PendingInterrupt, Snapshot};
+use crate::scenario::{Action, Awaited, Point, SessionStatus, Step, StepKind, Target};
 use crate::trace::{Lane, Observation};
 
 /// A step that did not come about; a finding, not an error of the cell.
@@ -119,9 +119,13 @@ impl Interpreter {
             Awaited::Interrupt { tool, arguments } => {
                 let found = recorder.wait_for(after, |events| {
                     let snapshots = events.iter().filter_map(|event| session::snapshot_of(event));
-                    snapshots.flat_map(|snapshot| snapshot.pending_interrupts).find(|interrupt| interrupt.tool == *tool)
+                    snapshots.filter_map(|snapshot| interrupt_or_end(snapshot, tool)).next()
                 });
-                let interrupt = self.bounded(line, || format!("an interrupt for {tool}"), found).await?;
+                let expected = || format!("an interrupt for {tool}");
+                let Some(interrupt) = self.bounded(line, expected, found).await? else {
+                    let seen = format!("none will come: {}", self.state());
+                    return Err(StepsEnd::Failure(StepFailure { line, expected: expected(), seen }));
+                };
                 match arguments {
                     Some(arguments) if *arguments != interrupt.arguments => Err(StepsEnd::Failure(StepFailure {
                         line,
@@ -237,6 +241,13 @@ impl Interpreter {
         let payload: Value = json!({"target": target});
         self.context.recorder.record(Observation::new(Lane::Fault, "kill").payload(payload));
     }
+}
+
+/// The pending interrupt of `tool`; or `None`, when nothing is due and so none can come any more.
+fn interrupt_or_end(snapshot: Snapshot, tool: &str) -> Option<Option<PendingInterrupt>> {
+    let idle = snapshot.status == SessionStatus::Idle;
+    let pending = snapshot.pending_interrupts.into_iter().find(|interrupt| interrupt.tool == tool);
+    (pending.is_some() || idle).then_some(pending)
 }
 
 fn expect_accepted(line: usize, what: &str, expected: bool, seen: Accepted) -> Result<(), StepsEnd> {

@@ -45,8 +45,10 @@ impl CellApi {
         self.orphans.lock().unwrap_or_else(PoisonError::into_inner).push(spawn);
     }
 
-    /// Puts the journal on the trace, for the checks: one `journalled` event a request.
-    pub(crate) fn record_journal(&self, recorder: &Recorder) {
+    /// Puts the journal on the trace, for the checks: one `journalled` event a request. Its clients are
+    /// gone, so that every response has an end.
+    pub(crate) async fn record_journal(&self, recorder: &Recorder) {
+        self.api.settled(SESSION).await;
         for entry in self.api.journal(SESSION) {
             let spawn = entry.client.as_deref().and_then(spawn_of_label);
             recorder.record(

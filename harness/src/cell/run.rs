@@ -50,6 +50,7 @@ pub async fn run(request: CellRequest) -> CellReport {
         Err(failed) => return report(error(failed), Vec::new(), Vec::new(), None),
     };
     let ended = cell.run(&request).await;
+    // Also after an error on the way, nothing stays.
     process_tree::end_all_descendants(cell.context.bounds.end).await;
     let judged = match &ended {
         Ok(Ended::NotApplicable { missing }) => {
@@ -99,7 +100,8 @@ impl Cell {
             return Ok(Ended::NotApplicable { missing });
         }
         let ended = self.run_steps(request, &api, taps, spawn, client, split).await;
-        self.record_ends(&api);
+        process_tree::end_all_descendants(self.context.bounds.end).await;
+        self.record_ends(&api).await;
         ended
     }
 
@@ -174,8 +176,8 @@ impl Cell {
         }
     }
 
-    fn record_ends(&self, api: &CellApi) {
-        api.record_journal(&self.context.recorder);
+    async fn record_ends(&self, api: &CellApi) {
+        api.record_journal(&self.context.recorder).await;
         for path in self.directories.written_outside() {
             let path = path.to_string_lossy().into_owned();
             self.context.recorder.record(Observation::new(Lane::Harness, "written_outside").field("path", path));

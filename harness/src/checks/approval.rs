@@ -45,7 +45,7 @@ pub(super) fn rejected_without_effect(view: &View<'_>) -> Vec<Finding> {
     let rejected: Vec<Resolution> = view.resolutions().into_iter().filter(|resolution| !resolution.approved).collect();
     view.calls()
         .iter()
-        .filter(|call| rejected.iter().any(|resolution| is_of(call, resolution)))
+        .filter(|call| rejected.iter().any(|resolution| may_be_of(call, resolution)))
         .map(|call| {
             Finding::new(
                 format!("{} was called although it was rejected", call.params.tool),
@@ -69,4 +69,12 @@ fn is_of(call: &Call<'_>, resolution: &Resolution) -> bool {
         execution.tool_use_id == resolution.interrupt.tool_call_id
     };
     call.params.tool == resolution.interrupt.tool && call.params.execution.as_ref().is_some_and(same_use)
+}
+
+/// Like `is_of`, but a call outside any tool Step counts too, when it is the same in all that is shown.
+fn may_be_of(call: &Call<'_>, resolution: &Resolution) -> bool {
+    let same_words = call.params.tool == resolution.interrupt.tool
+        && call.params.arguments == resolution.interrupt.arguments
+        && call.params.execution.is_none();
+    same_words || is_of(call, resolution)
 }

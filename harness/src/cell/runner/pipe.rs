@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -103,6 +104,10 @@ impl Pipe {
                     Ok(Some(line)) => self.take(&line),
                     _ => return self.end().await,
                 },
+                _ = self.child.wait() => {
+                    self.drain(&mut lines).await;
+                    return self.end().await;
+                }
             }
         }
     }
@@ -204,6 +209,18 @@ impl Pipe {
         // A child that was left alive may hold the pipe open; it has nothing more to say.
         let _ = tokio::time::timeout(end, drained).await;
         self.ended.send_replace(true);
+    }
+
+    /// Takes what a process that has ended left in its pipe. That is there already; only a child of it
+    /// that holds the pipe open makes this wait.
+    async fn drain(&mut self, lines: &mut Lines<BufReader<ChildStdout>>) {
+        const BOUND: Duration = Duration::from_millis(200);
+        let take_all = async {
+            while let Ok(Some(line)) = lines.next_line().await {
+                self.take(&line);
+            }
+        };
+        let _ = tokio::time::timeout(BOUND, take_all).await;
     }
 
     /// The process closed its stdout: it has ended, or is about to.
