@@ -213,8 +213,9 @@ fn directory(path: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
 
 /// Recorded traces and hidden directories lie beside the themes.
 fn is_not_a_theme(path: &Path) -> bool {
-    path.file_name()
-        .is_none_or(|name| name == "golden" || name == "corpus" || name.to_string_lossy().starts_with('.'))
+    path.file_name().is_none_or(|name| {
+        name == "golden" || name == "corpus" || name.to_string_lossy().starts_with('.')
+    })
 }
 
 fn stem(path: &Path) -> String {
