@@ -7,8 +7,8 @@ use super::error::CommandError;
 use crate::cell::{become_subreaper, end_all_descendants};
 use crate::clis::Cache;
 use crate::drift::{
-    Case, CaseVerdict, Comparison, DriftError, Objection, Side, Stage, bless, drift_json, drift_text, read_corpus,
-    read_deviations, real_manifest, subject,
+    Blessing, Case, CaseVerdict, Comparison, DriftError, Objection, Side, Stage, bless, drift_json,
+    drift_text, read_corpus, read_deviations, real_manifest, subject,
 };
 use crate::exit::ExitStatus;
 use crate::installation::Installation;
@@ -20,12 +20,16 @@ pub(crate) fn drift(arguments: &DriftArguments) -> Result<ExitStatus, CommandErr
         Some(directory) => directory.clone(),
         None => installation.scenarios()?,
     };
-    let cases = read_corpus(&scenarios.join("corpus"), &arguments.cases).map_err(DriftError::from)?;
+    let cases =
+        read_corpus(&scenarios.join("corpus"), &arguments.cases).map_err(DriftError::from)?;
     if !arguments.no_build {
         Builder::new(&installation).build(&[])?;
     }
     become_subreaper()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::Runtime)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(CommandError::Runtime)?;
     let outcome = runtime.block_on(async {
         let outcome = perform(arguments, &installation, scenarios, &cases).await;
         end_all_descendants(std::time::Duration::from_secs(5)).await;
@@ -42,13 +46,22 @@ async fn perform(
     cases: &[Case],
 ) -> Result<ExitStatus, CommandError> {
     let golden = scenarios.join("golden");
-    let stage = Stage::open(arguments.timeout_scale).await.map_err(DriftError::Surroundings)?;
+    let stage = Stage::open(arguments.timeout_scale)
+        .await
+        .map_err(DriftError::Surroundings)?;
     let jobs = arguments.jobs.map_or_else(processors, usize::from);
     if let Some(cli) = &arguments.bless {
         let subject = subject(cli.find(installation).map_err(DriftError::from)?)?;
         let manifest = real_manifest(&subject, &Cache::of_user()?)?;
         let done = |case: &str| eprintln!("{case}");
-        let objections = bless(&stage, &subject, &golden, manifest, cases, jobs, done).await?;
+        let blessing = Blessing {
+            golden: &golden,
+            manifest,
+            cases,
+            complete: arguments.cases.is_empty(),
+            jobs,
+        };
+        let objections = bless(&stage, &subject, blessing, done).await?;
         return Ok(told(&objections));
     }
     let left = Side::find(&arguments.left, &golden, installation)?;
@@ -58,14 +71,26 @@ async fn perform(
     } else {
         Vec::new()
     };
-    let comparison =
-        Comparison { left: &left, right: &right, cases, complete: arguments.cases.is_empty(), deviations, jobs };
-    let report = comparison.run(&stage, |verdict| eprintln!("{}", progress(verdict))).await?;
+    let comparison = Comparison {
+        left: &left,
+        right: &right,
+        cases,
+        complete: arguments.cases.is_empty(),
+        deviations,
+        jobs,
+    };
+    let report = comparison
+        .run(&stage, |verdict| eprintln!("{}", progress(verdict)))
+        .await?;
     match arguments.format {
         Format::Terminal => print!("{}", drift_text(&report)),
         Format::Json => println!("{:#}", drift_json(&report)),
     }
-    Ok(if report.is_clean() { ExitStatus::AsExpected } else { ExitStatus::Regression })
+    Ok(if report.is_clean() {
+        ExitStatus::AsExpected
+    } else {
+        ExitStatus::Regression
+    })
 }
 
 fn processors() -> usize {
@@ -87,15 +112,35 @@ fn told(objections: &[Objection]) -> ExitStatus {
                         difference.run,
                         difference.lane,
                         difference.path,
-                        difference.left.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string),
-                        difference.right.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string),
+                        difference
+                            .left
+                            .as_ref()
+                            .map_or_else(|| "nothing".to_owned(), ToString::to_string),
+                        difference
+                            .right
+                            .as_ref()
+                            .map_or_else(|| "nothing".to_owned(), ToString::to_string),
                     );
                 }
             }
-            Objection::LongText { case, lane, path, beginning } => {
-                eprintln!("not blessed: {case} would keep a long text of the CLI at {lane} {path}: {beginning}…");
+            Objection::Incomplete { case, steps } => {
+                eprintln!("not blessed: {case} in vain waits for {steps}");
+            }
+            Objection::LongText {
+                case,
+                lane,
+                path,
+                beginning,
+            } => {
+                eprintln!(
+                    "not blessed: {case} would keep a long text of the CLI at {lane} {path}: {beginning}…"
+                );
             }
         }
     }
-    if objections.is_empty() { ExitStatus::AsExpected } else { ExitStatus::Regression }
+    if objections.is_empty() {
+        ExitStatus::AsExpected
+    } else {
+        ExitStatus::Regression
+    }
 }

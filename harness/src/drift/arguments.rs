@@ -10,7 +10,10 @@ const USUAL: &[(&str, Option<&str>)] = &[
     ("--tools", Some("Read,Bash")),
     ("--model", Some("claude-sonnet-5")),
     ("--permission-mode", Some("default")),
-    ("--mcp-config", Some(r#"{"mcpServers": {"tools": {"type": "sdk", "name": "tools"}}}"#)),
+    (
+        "--mcp-config",
+        Some(r#"{"mcpServers": {"tools": {"type": "sdk", "name": "tools"}}}"#),
+    ),
     ("--setting-sources=", None),
     ("--input-format", Some("stream-json")),
 ];
@@ -32,14 +35,19 @@ pub(crate) fn command_line(run: &RunDocument, session: Option<&str>) -> Vec<Stri
         arguments.extend(["--permission-prompt-tool", "stdio"].map(str::to_owned));
     }
     if let Some(session) = session.filter(|_| run.resume) {
-        arguments.extend([format!("--resume={session}"), "--await-initialize".to_owned()]);
+        arguments.extend([
+            format!("--resume={session}"),
+            "--await-initialize".to_owned(),
+        ]);
     }
     arguments.extend(run.arguments.iter().cloned());
     arguments
 }
 
 fn replaces(arguments: &[String], flag: &str) -> bool {
-    arguments.iter().any(|argument| argument.split('=').next() == Some(flag))
+    arguments
+        .iter()
+        .any(|argument| argument.split('=').next() == Some(flag))
 }
 
 #[cfg(test)]
@@ -48,15 +56,27 @@ mod tests {
 
     #[test]
     fn an_argument_takes_the_place_of_the_usual_flag() {
-        let run = RunDocument { arguments: vec!["--tools=".to_owned()], ..RunDocument::default() };
+        let run = RunDocument {
+            arguments: vec!["--tools=".to_owned()],
+            ..RunDocument::default()
+        };
         let arguments = command_line(&run, None);
-        assert_eq!(arguments.iter().filter(|argument| argument.starts_with("--tools")).count(), 1);
+        assert_eq!(
+            arguments
+                .iter()
+                .filter(|argument| argument.starts_with("--tools"))
+                .count(),
+            1
+        );
         assert!(arguments.contains(&"--model".to_owned()));
     }
 
     #[test]
     fn a_resumed_process_waits_for_initialize() {
-        let run = RunDocument { resume: true, ..RunDocument::default() };
+        let run = RunDocument {
+            resume: true,
+            ..RunDocument::default()
+        };
         let arguments = command_line(&run, Some("id"));
         assert!(arguments.ends_with(&["--resume=id".to_owned(), "--await-initialize".to_owned()]));
     }

@@ -6,8 +6,10 @@ use super::compare::{Difference, compare_traces};
 use super::corpus::Case;
 use super::deviations::Deviation;
 use super::error::DriftError;
+use super::normalise::{MetRules, Rule};
 use super::side::Side;
 use super::stage::Stage;
+use super::trace::CaseTrace;
 
 /// What came of comparing two sides.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub struct DriftReport {
     pub cases: Vec<CaseVerdict>,
     /// Deviations that no difference has met, when every case was compared.
     pub stale: Vec<Deviation>,
+    /// Rows of the normalisation table that nothing has met, when every case was compared.
+    pub unmet: Vec<&'static Rule>,
 }
 
 /// What came of one case.
@@ -57,7 +61,11 @@ impl CaseVerdict {
     pub fn outcome(&self) -> CaseOutcome {
         if self.differences.is_empty() {
             CaseOutcome::Identical
-        } else if self.differences.iter().all(|judged| judged.listed.is_some()) {
+        } else if self
+            .differences
+            .iter()
+            .all(|judged| judged.listed.is_some())
+        {
             CaseOutcome::Listed
         } else {
             CaseOutcome::Differing
@@ -69,13 +77,16 @@ impl DriftReport {
     /// How many cases came to this.
     #[must_use]
     pub fn count(&self, outcome: CaseOutcome) -> usize {
-        self.cases.iter().filter(|verdict| verdict.outcome() == outcome).count()
+        self.cases
+            .iter()
+            .filter(|verdict| verdict.outcome() == outcome)
+            .count()
     }
 
     /// Whether nothing differs that is not listed, and nothing is listed that does not differ.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.count(CaseOutcome::Differing) == 0 && self.stale.is_empty()
+        self.count(CaseOutcome::Differing) == 0 && self.stale.is_empty() && self.unmet.is_empty()
     }
 }
 
@@ -93,31 +104,68 @@ pub(crate) struct Comparison<'a> {
 
 impl Comparison<'_> {
     /// Runs and compares; `progress` hears of each case that is done.
-    pub(crate) async fn run(&self, stage: &Stage, progress: impl Fn(&CaseVerdict)) -> Result<DriftReport, DriftError> {
+    pub(crate) async fn run(
+        &self,
+        stage: &Stage,
+        progress: impl Fn(&CaseVerdict),
+    ) -> Result<DriftReport, DriftError> {
         let mut used = vec![false; self.deviations.len()];
         let mut cases = Vec::new();
+        let mut met = MetRules::default();
         let mut running = stream::iter(self.cases.iter().enumerate())
             .map(|(index, case)| self.case(stage, index, case))
             .buffer_unordered(self.jobs);
         while let Some(outcome) = running.next().await {
-            let (index, differences) = outcome?;
+            let (index, left, right) = outcome?;
+            let differences = compare_traces(&left, &right);
+            met.look_through(&left);
+            met.look_through(&right);
             let case = self.cases[index].id.to_string();
-            let differences = differences.into_iter().map(|difference| self.judged(&case, difference, &mut used)).collect();
+            let differences = differences
+                .into_iter()
+                .map(|difference| self.judged(&case, difference, &mut used))
+                .collect();
             let verdict = CaseVerdict { case, differences };
             progress(&verdict);
             cases.push(verdict);
         }
         drop(running);
         cases.sort_by(|one, other| one.case.cmp(&other.case));
-        let stale = self.deviations.iter().zip(used).filter(|(_, used)| !used && self.complete);
+        let stale = self
+            .deviations
+            .iter()
+            .zip(used)
+            .filter(|(_, used)| !used && self.complete);
         let stale = stale.map(|(deviation, _)| deviation.clone()).collect();
-        Ok(DriftReport { left: self.left.name(), right: self.right.name(), cases, stale })
+        let unmet = if self.complete {
+            met.unmet()
+        } else {
+            Vec::new()
+        };
+        Ok(DriftReport {
+            left: self.left.name(),
+            right: self.right.name(),
+            cases,
+            stale,
+            unmet,
+        })
     }
 
-    async fn case(&self, stage: &Stage, index: usize, case: &Case) -> Result<(usize, Vec<Difference>), DriftError> {
-        let left = self.left.trace(stage, case, &format!("left-{index}")).await?;
-        let right = self.right.trace(stage, case, &format!("right-{index}")).await?;
-        Ok((index, compare_traces(&left, &right)))
+    async fn case(
+        &self,
+        stage: &Stage,
+        index: usize,
+        case: &Case,
+    ) -> Result<(usize, CaseTrace, CaseTrace), DriftError> {
+        let left = self
+            .left
+            .trace(stage, case, &format!("left-{index}"))
+            .await?;
+        let right = self
+            .right
+            .trace(stage, case, &format!("right-{index}"))
+            .await?;
+        Ok((index, left, right))
     }
 
     fn judged(&self, case: &str, difference: Difference, used: &mut [bool]) -> JudgedDifference {

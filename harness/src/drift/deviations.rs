@@ -40,17 +40,30 @@ const HEADER: [&str; 4] = ["case", "lane", "field", "reason"];
 /// # Errors
 /// When the page cannot be read, has no such table, or a row of it makes no sense.
 pub fn read_deviations(path: &Path) -> Result<Vec<Deviation>, DriftError> {
-    let text = fs::read_to_string(path)
-        .map_err(|source| DriftError::File { what: "read", path: path.to_owned(), source })?;
-    parse(&text).map_err(|(line, reason)| DriftError::Deviations { path: path.to_owned(), line, reason })
+    let text = fs::read_to_string(path).map_err(|source| DriftError::File {
+        what: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    parse(&text).map_err(|(line, reason)| DriftError::Deviations {
+        path: path.to_owned(),
+        line,
+        reason,
+    })
 }
 
 fn parse(text: &str) -> Result<Vec<Deviation>, (usize, String)> {
-    let rows: Vec<(usize, Vec<&str>)> =
-        text.lines().enumerate().filter_map(|(index, line)| Some((index + 1, cells(line)?))).collect();
+    let rows: Vec<(usize, Vec<&str>)> = text
+        .lines()
+        .enumerate()
+        .filter_map(|(index, line)| Some((index + 1, cells(line)?)))
+        .collect();
     let header = rows.iter().position(|(_, cells)| cells[..] == HEADER);
     let Some(header) = header else {
-        return Err((1, "it has no table with the columns case, lane, field, reason".to_owned()));
+        return Err((
+            1,
+            "it has no table with the columns case, lane, field, reason".to_owned(),
+        ));
     };
     let start = rows[header].0;
     rows.into_iter()
@@ -63,7 +76,12 @@ fn parse(text: &str) -> Result<Vec<Deviation>, (usize, String)> {
 
 fn cells(line: &str) -> Option<Vec<&str>> {
     let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
-    Some(inner.split('|').map(|cell| cell.trim().trim_matches('`')).collect())
+    Some(
+        inner
+            .split('|')
+            .map(|cell| cell.trim().trim_matches('`'))
+            .collect(),
+    )
 }
 
 fn deviation(cells: &[&str]) -> Result<Deviation, String> {
@@ -71,11 +89,17 @@ fn deviation(cells: &[&str]) -> Result<Deviation, String> {
         return Err("a row has four cells: case, lane, field, reason".to_owned());
     };
     let known = || Lane::ALL.map(Lane::name).join(", ");
-    let lane = Lane::named(lane).ok_or_else(|| format!("there is no lane `{lane}`; there are {}", known()))?;
+    let lane = Lane::named(lane)
+        .ok_or_else(|| format!("there is no lane `{lane}`; there are {}", known()))?;
     if case.is_empty() || path.is_empty() || reason.is_empty() {
         return Err("no cell may be empty".to_owned());
     }
-    Ok(Deviation { case: (*case).to_owned(), lane, path: PathPattern::new(path), reason: (*reason).to_owned() })
+    Ok(Deviation {
+        case: (*case).to_owned(),
+        lane,
+        path: PathPattern::new(path),
+        reason: (*reason).to_owned(),
+    })
 }
 
 #[cfg(test)]

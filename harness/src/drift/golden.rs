@@ -58,22 +58,34 @@ impl GoldenTraces {
     /// # Errors
     /// When there are none.
     pub fn open(root: &Path, version: Option<&Version>) -> Result<Self, DriftError> {
-        let missing = |reason: &str| DriftError::Golden { path: root.to_owned(), reason: reason.to_owned() };
+        let missing = |reason: &str| DriftError::Golden {
+            path: root.to_owned(),
+            reason: reason.to_owned(),
+        };
         let version = match version {
             Some(version) => version.clone(),
             None => newest(root).ok_or_else(|| missing("there is none"))?,
         };
         let directory = root.join(version.to_string());
         let path = directory.join(MANIFEST);
-        let golden = |reason: String| DriftError::Golden { path: path.clone(), reason };
+        let golden = |reason: String| DriftError::Golden {
+            path: path.clone(),
+            reason,
+        };
         let text = fs::read_to_string(&path).map_err(|error| golden(error.to_string()))?;
         let manifest = serde_json::from_str(&text).map_err(|error| golden(error.to_string()))?;
-        Ok(Self { directory, manifest })
+        Ok(Self {
+            directory,
+            manifest,
+        })
     }
 
     /// Begins traces of the CLI that `manifest` tells of.
     pub(crate) fn begin(root: &Path, manifest: GoldenManifest) -> Result<Self, DriftError> {
-        let traces = Self { directory: root.join(manifest.version.to_string()), manifest };
+        let traces = Self {
+            directory: root.join(manifest.version.to_string()),
+            manifest,
+        };
         let text = serde_json::to_string_pretty(&traces.manifest).unwrap_or_default();
         write(&traces.directory.join(MANIFEST), &format!("{text}\n"))?;
         Ok(traces)
@@ -85,29 +97,45 @@ impl GoldenTraces {
     /// When there is none, or the case has changed since.
     pub fn read(&self, case: &Case) -> Result<CaseTrace, DriftError> {
         let path = self.file(case);
-        let golden = |reason: String| DriftError::Golden { path: path.clone(), reason };
+        let golden = |reason: String| DriftError::Golden {
+            path: path.clone(),
+            reason,
+        };
         let text = fs::read_to_string(&path).map_err(|error| golden(error.to_string()))?;
         let mut lines = text.lines();
-        let header: Header = serde_json::from_str(lines.next().unwrap_or_default()).map_err(|error| golden(error.to_string()))?;
+        let header: Header = serde_json::from_str(lines.next().unwrap_or_default())
+            .map_err(|error| golden(error.to_string()))?;
         if header.digest != case.digest() {
             return Err(golden("the case has changed since".to_owned()));
         }
-        let mut trace = CaseTrace { runs: vec![RunTrace::default(); header.runs] };
+        let mut trace = CaseTrace {
+            runs: vec![RunTrace::default(); header.runs],
+        };
         for line in lines {
-            let line: Line = serde_json::from_str(line).map_err(|error| golden(error.to_string()))?;
+            let line: Line =
+                serde_json::from_str(line).map_err(|error| golden(error.to_string()))?;
             let run = trace.runs.get_mut(line.run.wrapping_sub(1));
-            run.ok_or_else(|| golden(format!("there is no run {}", line.run)))?.push(line.lane, line.entry);
+            run.ok_or_else(|| golden(format!("there is no run {}", line.run)))?
+                .push(line.lane, line.entry);
         }
         Ok(trace)
     }
 
     pub(crate) fn write(&self, case: &Case, trace: &CaseTrace) -> Result<(), DriftError> {
-        let header = Header { case: case.id.to_string(), digest: case.digest(), runs: trace.runs.len() };
+        let header = Header {
+            case: case.id.to_string(),
+            digest: case.digest(),
+            runs: trace.runs.len(),
+        };
         let mut text = format!("{}\n", serde_json::to_string(&header).unwrap_or_default());
         for (index, run) in trace.runs.iter().enumerate() {
             for lane in Lane::ALL {
                 for entry in run.lane(lane) {
-                    let line = Line { run: index + 1, lane, entry: entry.clone() };
+                    let line = Line {
+                        run: index + 1,
+                        lane,
+                        entry: entry.clone(),
+                    };
                     text.push_str(&serde_json::to_string(&line).unwrap_or_default());
                     text.push('\n');
                 }
@@ -121,7 +149,11 @@ impl GoldenTraces {
         let wanted: Vec<PathBuf> = cases.iter().map(|case| self.file(case)).collect();
         for path in self.files() {
             if !wanted.contains(&path) {
-                fs::remove_file(&path).map_err(|source| DriftError::File { what: "remove", path, source })?;
+                fs::remove_file(&path).map_err(|source| DriftError::File {
+                    what: "remove",
+                    path,
+                    source,
+                })?;
             }
         }
         Ok(())
@@ -130,9 +162,16 @@ impl GoldenTraces {
     /// The files of all traces.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let entries = |path: &Path| {
-            fs::read_dir(path).into_iter().flatten().filter_map(|entry| entry.ok().map(|entry| entry.path())).collect::<Vec<_>>()
+            fs::read_dir(path)
+                .into_iter()
+                .flatten()
+                .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+                .collect::<Vec<_>>()
         };
-        entries(&self.directory).iter().flat_map(|theme| entries(theme)).collect()
+        entries(&self.directory)
+            .iter()
+            .flat_map(|theme| entries(theme))
+            .collect()
     }
 
     fn file(&self, case: &Case) -> PathBuf {
@@ -142,10 +181,19 @@ impl GoldenTraces {
 
 fn newest(root: &Path) -> Option<Version> {
     let entries = fs::read_dir(root).ok()?;
-    entries.filter_map(|entry| Version::parse(entry.ok()?.file_name().to_str()?).ok()).max()
+    entries
+        .filter_map(|entry| Version::parse(entry.ok()?.file_name().to_str()?).ok())
+        .max()
 }
 
 fn write(path: &Path, text: &str) -> Result<(), DriftError> {
-    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
-    written.map_err(|source| DriftError::File { what: "write", path: path.to_owned(), source })
+    let written = path
+        .parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(path, text));
+    written.map_err(|source| DriftError::File {
+        what: "write",
+        path: path.to_owned(),
+        source,
+    })
 }

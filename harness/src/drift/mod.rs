@@ -20,7 +20,7 @@ mod trace;
 mod transcripts;
 
 pub use bless::Objection;
-pub(crate) use bless::{bless, real_manifest};
+pub(crate) use bless::{Blessing, bless, real_manifest};
 pub use compare::{Difference, DifferenceKind, compare_traces};
 pub(crate) use comparison::Comparison;
 pub use comparison::{CaseOutcome, CaseVerdict, DriftReport, JudgedDifference};
@@ -28,7 +28,7 @@ pub use corpus::{Case, CaseDocument, CorpusError, corpus_schema, read_corpus};
 pub use deviations::{Deviation, read_deviations};
 pub use error::DriftError;
 pub use golden::{GoldenManifest, GoldenTraces};
-pub use normalise::{LEFT_OUT, Rule, Treatment, rules, rules_page};
+pub use normalise::{LEFT_OUT, MetRules, Rule, Treatment, rules, rules_page};
 pub use path::{FieldPath, PathPattern};
 pub use report::{drift_json, drift_text};
 pub(crate) use side::{Side, SideSelector, subject};

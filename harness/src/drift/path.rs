@@ -2,7 +2,13 @@
 
 use std::fmt;
 
-/// A place in an entry. The first part is the entry's kind; `[]` stands for any element of an array.
+use serde_json::Value;
+
+const ELEMENT: &str = "[]";
+const BUILT_IN: &str = "[built-in]";
+
+/// A place in an entry. The first part is the entry's kind; `[]` stands for any element of an array,
+/// `[built-in]` for a tool of the CLI's own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldPath(Vec<String>);
 
@@ -15,8 +21,12 @@ impl FieldPath {
         self.with(key)
     }
 
-    pub(crate) fn element(&self) -> Self {
-        self.with("[]")
+    /// The path of this element. Tools that are the CLI's own are told apart: their texts are, too.
+    pub(crate) fn element_of(&self, item: &Value) -> Self {
+        let name = item.get("name").and_then(Value::as_str);
+        let is_tool = item.get("input_schema").is_some() || item.get("description").is_some();
+        let is_built_in = is_tool && name.is_some_and(|name| !name.starts_with("mcp__"));
+        self.with(if is_built_in { BUILT_IN } else { ELEMENT })
     }
 
     fn with(&self, part: &str) -> Self {
@@ -27,7 +37,11 @@ impl FieldPath {
 impl fmt::Display for FieldPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, part) in self.0.iter().enumerate() {
-            let separator = if place == 0 || part == "[]" { "" } else { "." };
+            let separator = if place == 0 || part.starts_with('[') {
+                ""
+            } else {
+                "."
+            };
             write!(formatter, "{separator}{part}")?;
         }
         Ok(())
@@ -46,11 +60,18 @@ impl PathPattern {
     #[must_use]
     pub fn new(written: &str) -> Self {
         let parts = written.split('.').flat_map(|part| {
-            let name = part.trim_end_matches("[]");
-            let elements = (part.len() - name.len()) / 2;
-            (!name.is_empty()).then(|| name.to_owned()).into_iter().chain(vec!["[]".to_owned(); elements])
+            let (name, elements) = part.split_at(part.find('[').unwrap_or(part.len()));
+            let elements = elements.split_inclusive(']').map(str::to_owned);
+            (!name.is_empty())
+                .then(|| name.to_owned())
+                .into_iter()
+                .chain(elements)
+                .collect::<Vec<_>>()
         });
-        Self { written: written.to_owned(), parts: parts.collect() }
+        Self {
+            written: written.to_owned(),
+            parts: parts.collect(),
+        }
     }
 
     /// Whether it stands for this path.
@@ -69,8 +90,12 @@ impl PathPattern {
 fn parts_match(pattern: &[String], path: &[String]) -> bool {
     match (pattern.split_first(), path.split_first()) {
         (None, None) => true,
-        (Some((any, rest)), _) if any == "**" => (0..=path.len()).any(|skipped| parts_match(rest, &path[skipped..])),
-        (Some((wanted, rest)), Some((part, below))) => part_matches(wanted, part) && parts_match(rest, below),
+        (Some((any, rest)), _) if any == "**" => {
+            (0..=path.len()).any(|skipped| parts_match(rest, &path[skipped..]))
+        }
+        (Some((wanted, rest)), Some((part, below))) => {
+            part_matches(wanted, part) && parts_match(rest, below)
+        }
         _ => false,
     }
 }
@@ -79,7 +104,10 @@ fn part_matches(pattern: &str, part: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == part,
         Some((start, rest)) => part.strip_prefix(start).is_some_and(|part| {
-            part.char_indices().map(|(at, _)| at).chain([part.len()]).any(|at| part_matches(rest, &part[at..]))
+            part.char_indices()
+                .map(|(at, _)| at)
+                .chain([part.len()])
+                .any(|at| part_matches(rest, &part[at..]))
         }),
     }
 }
@@ -89,7 +117,10 @@ mod tests {
     use super::*;
 
     fn path() -> FieldPath {
-        FieldPath::of_kind("system/init").key("tools").element().key("name")
+        FieldPath::of_kind("system/init")
+            .key("tools")
+            .element_of(&Value::Null)
+            .key("name")
     }
 
     #[test]
@@ -100,10 +131,21 @@ mod tests {
 
     #[test]
     fn stars_stand_for_letters_and_double_stars_for_parts() {
-        for pattern in ["system/*.tools[].name", "**.name", "system/init.**", "**", "*.tools.**.name"] {
+        for pattern in [
+            "system/*.tools[].name",
+            "**.name",
+            "system/init.**",
+            "**",
+            "*.tools.**.name",
+        ] {
             assert!(PathPattern::new(pattern).matches(&path()), "{pattern}");
         }
-        for pattern in ["system/init.tools", "*.name", "system/init.tools[]", "result.**"] {
+        for pattern in [
+            "system/init.tools",
+            "*.name",
+            "system/init.tools[]",
+            "result.**",
+        ] {
             assert!(!PathPattern::new(pattern).matches(&path()), "{pattern}");
         }
     }

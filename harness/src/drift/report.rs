@@ -52,6 +52,9 @@ pub fn drift_json(report: &DriftReport) -> Value {
                 "listed": deviation.reason,
             })
         }))
+        .chain(report.unmet.iter().map(|rule| {
+            json!({"path": rule.path.as_str(), "kind": "stale_normalisation", "listed": null})
+        }))
         .collect();
     json!({
         "cases": report.cases.len(),
@@ -69,7 +72,13 @@ pub fn drift_text(report: &DriftReport) -> String {
     for (listed, title) in [(false, "differences"), (true, "listed differences")] {
         let groups = groups(report, listed);
         if !groups.is_empty() {
-            let _ = write!(text, "\n{title} (left {}, right {}):\n{}", report.left, report.right, rendered(&groups, listed));
+            let _ = write!(
+                text,
+                "\n{title} (left {}, right {}):\n{}",
+                report.left,
+                report.right,
+                rendered(&groups, listed)
+            );
         }
     }
     for deviation in &report.stale {
@@ -81,26 +90,47 @@ pub fn drift_text(report: &DriftReport) -> String {
             deviation.path.as_str()
         );
     }
+    for rule in &report.unmet {
+        let _ = writeln!(
+            text,
+            "\nstale row of the normalisation table: {}: nothing like it is there any more; remove it",
+            rule.path.as_str()
+        );
+    }
     let count = |outcome| report.count(outcome);
     let _ = writeln!(
         text,
-        "\n{} cases: {} identical, {} listed, {} differing; {} stale deviations",
+        "\n{} cases: {} identical, {} listed, {} differing; {} stale",
         report.cases.len(),
         count(CaseOutcome::Identical),
         count(CaseOutcome::Listed),
         count(CaseOutcome::Differing),
-        report.stale.len()
+        report.stale.len() + report.unmet.len()
     );
     text
 }
 
 fn cases(report: &DriftReport) -> String {
     let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_header(["case", "outcome", "differences", "listed"]);
+    table.load_style(comfy_table::presets::NOTHING).set_header([
+        "case",
+        "outcome",
+        "differences",
+        "listed",
+    ]);
     for verdict in &report.cases {
-        let listed = verdict.differences.iter().filter(|judged| judged.listed.is_some()).count();
+        let listed = verdict
+            .differences
+            .iter()
+            .filter(|judged| judged.listed.is_some())
+            .count();
         let open = verdict.differences.len() - listed;
-        table.add_row([verdict.case.clone(), verdict.outcome().name().to_owned(), open.to_string(), listed.to_string()]);
+        table.add_row([
+            verdict.case.clone(),
+            verdict.outcome().name().to_owned(),
+            open.to_string(),
+            listed.to_string(),
+        ]);
     }
     format!("{}\n", table.trim_fmt())
 }
@@ -113,12 +143,23 @@ struct Group<'a> {
     reason: Option<&'a str>,
 }
 
-fn groups(report: &DriftReport, listed: bool) -> BTreeMap<(String, String, DifferenceKind), Group<'_>> {
+fn groups(
+    report: &DriftReport,
+    listed: bool,
+) -> BTreeMap<(String, String, DifferenceKind), Group<'_>> {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for verdict in &report.cases {
-        for judged in verdict.differences.iter().filter(|judged| judged.listed.is_some() == listed) {
+        for judged in verdict
+            .differences
+            .iter()
+            .filter(|judged| judged.listed.is_some() == listed)
+        {
             let difference = &judged.difference;
-            let place = (difference.lane.name().to_owned(), difference.path.to_string(), difference.kind);
+            let place = (
+                difference.lane.name().to_owned(),
+                difference.path.to_string(),
+                difference.kind,
+            );
             let group = groups.entry(place).or_insert_with(|| Group {
                 first: difference,
                 count: 0,
@@ -134,10 +175,20 @@ fn groups(report: &DriftReport, listed: bool) -> BTreeMap<(String, String, Diffe
     groups
 }
 
-fn rendered(groups: &BTreeMap<(String, String, DifferenceKind), Group<'_>>, listed: bool) -> String {
+fn rendered(
+    groups: &BTreeMap<(String, String, DifferenceKind), Group<'_>>,
+    listed: bool,
+) -> String {
     let mut text = String::new();
     for ((lane, path, kind), group) in groups {
-        let _ = writeln!(text, "  {lane} {path}: {} ({} times, {} cases: {})", kind.name(), group.count, group.cases.len(), some(&group.cases));
+        let _ = writeln!(
+            text,
+            "  {lane} {path}: {} ({} times, {} cases: {})",
+            kind.name(),
+            group.count,
+            group.cases.len(),
+            some(&group.cases)
+        );
         if listed {
             let _ = writeln!(text, "    {}", group.reason.unwrap_or_default());
             continue;
@@ -153,7 +204,10 @@ fn rendered(groups: &BTreeMap<(String, String, DifferenceKind), Group<'_>>, list
 
 fn some(cases: &[&str]) -> String {
     let more = if cases.len() > 3 { ", …" } else { "" };
-    format!("{}{more}", cases.iter().take(3).copied().collect::<Vec<_>>().join(", "))
+    format!(
+        "{}{more}",
+        cases.iter().take(3).copied().collect::<Vec<_>>().join(", ")
+    )
 }
 
 fn shortened(text: &str) -> String {

@@ -33,7 +33,9 @@ impl FromStr for SideSelector {
     type Err = UnknownCli;
 
     fn from_str(text: &str) -> Result<Self, UnknownCli> {
-        let version = text.strip_prefix("golden:").and_then(|version| Version::parse(version).ok());
+        let version = text
+            .strip_prefix("golden:")
+            .and_then(|version| Version::parse(version).ok());
         if text == "golden" || version.is_some() {
             Ok(Self::Golden(version))
         } else {
@@ -44,9 +46,15 @@ impl FromStr for SideSelector {
 
 impl Side {
     /// Finds the side that is asked for.
-    pub(crate) fn find(selector: &SideSelector, golden: &Path, installation: &Installation) -> Result<Self, DriftError> {
+    pub(crate) fn find(
+        selector: &SideSelector,
+        golden: &Path,
+        installation: &Installation,
+    ) -> Result<Self, DriftError> {
         match selector {
-            SideSelector::Golden(version) => GoldenTraces::open(golden, version.as_ref()).map(Self::Golden),
+            SideSelector::Golden(version) => {
+                GoldenTraces::open(golden, version.as_ref()).map(Self::Golden)
+            }
             SideSelector::Cli(selector) => subject(selector.find(installation)?).map(Self::Cli),
         }
     }
@@ -63,7 +71,12 @@ impl Side {
     }
 
     /// What this side says to a case. `session` is a name that no other run has.
-    pub(crate) async fn trace(&self, stage: &Stage, case: &Case, session: &str) -> Result<CaseTrace, DriftError> {
+    pub(crate) async fn trace(
+        &self,
+        stage: &Stage,
+        case: &Case,
+        session: &str,
+    ) -> Result<CaseTrace, DriftError> {
         match self {
             Self::Cli(subject) => stage.run(case, subject, session).await,
             Self::Golden(traces) => traces.read(case),
@@ -73,7 +86,14 @@ impl Side {
 
 /// A CLI with the version that it tells of itself.
 pub(crate) fn subject(cli: CliBinary) -> Result<Subject, DriftError> {
-    let reported = reported_version(&cli.path).map_err(|source| DriftError::Start { cli: cli.path.clone(), source })?;
-    let version = reported.split_whitespace().next().unwrap_or_default().to_owned();
+    let reported = reported_version(&cli.path).map_err(|source| DriftError::Start {
+        cli: cli.path.clone(),
+        source,
+    })?;
+    let version = reported
+        .split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .to_owned();
     Ok(Subject { cli, version })
 }

@@ -45,13 +45,28 @@ pub(crate) struct Subject {
 impl Stage {
     pub(crate) async fn open(timeout_scale: f64) -> io::Result<Self> {
         let waiters = Waiters::default();
-        let observer = RequestObserver { waiters: Arc::clone(&waiters) };
-        let api = MockMessagesApi::builder().observer(Arc::new(observer)).api_key(API_KEY).start().await?;
-        Ok(Self { api, waiters, timeout_scale })
+        let observer = RequestObserver {
+            waiters: Arc::clone(&waiters),
+        };
+        let api = MockMessagesApi::builder()
+            .observer(Arc::new(observer))
+            .api_key(API_KEY)
+            .start()
+            .await?;
+        Ok(Self {
+            api,
+            waiters,
+            timeout_scale,
+        })
     }
 
     /// Runs a case and normalises what came of it. `session` is this run's own name at the Messages API.
-    pub(crate) async fn run(&self, case: &Case, subject: &Subject, session: &str) -> Result<CaseTrace, DriftError> {
+    pub(crate) async fn run(
+        &self,
+        case: &Case,
+        subject: &Subject,
+        session: &str,
+    ) -> Result<CaseTrace, DriftError> {
         let surroundings = Surroundings::create().map_err(DriftError::surroundings)?;
         let mut performance = Performance {
             stage: self,
@@ -71,6 +86,7 @@ impl Stage {
             literals: performance.surroundings.names(),
             api: self.api.base_url(session, ""),
             address: self.api.address().to_string(),
+            date: chrono::Utc::now().date_naive().to_string(),
             version: subject.version.clone(),
         };
         self.api.unmount(session);
@@ -94,14 +110,19 @@ struct Performance<'a> {
 }
 
 impl Performance<'_> {
-    async fn run(&mut self, number: usize, before: Option<&RunTrace>) -> Result<RunTrace, DriftError> {
+    async fn run(
+        &mut self,
+        number: usize,
+        before: Option<&RunTrace>,
+    ) -> Result<RunTrace, DriftError> {
         let document = self.document()?;
         let run = &document.runs[number];
         let client = format!("run-{}", number + 1);
         if number == 0 {
             self.stage.api.mount(self.session, document.model.clone());
         }
-        self.prepare(run, before).map_err(DriftError::surroundings)?;
+        self.prepare(run, before)
+            .map_err(DriftError::surroundings)?;
         let (sender, receiver) = unbounded_channel();
         let key = (self.session.to_owned(), client.clone());
         self.stage.waiters().insert(key.clone(), sender.clone());
@@ -109,10 +130,16 @@ impl Performance<'_> {
         let bound = self.stage.bound(self.subject);
         let outcome = converse(&spawn, run, &document.tools, (sender, receiver), bound).await;
         self.stage.waiters().remove(&key);
-        let mut trace = outcome.map_err(|source| DriftError::Start { cli: self.subject.cli.path.clone(), source })?;
+        let mut trace = outcome.map_err(|source| DriftError::Start {
+            cli: self.subject.cli.path.clone(),
+            source,
+        })?;
         for entry in self.stage.api.journal(self.session) {
             if entry.client.as_deref() == Some(client.as_str()) {
-                trace.push(Lane::Http, request_entry(&entry));
+                trace.push(
+                    Lane::Http,
+                    request_entry(&entry, &format!("/{}/{client}", self.session)),
+                );
             }
         }
         for entry in self.reader.fresh_entries(&self.surroundings.config()) {
@@ -120,21 +147,29 @@ impl Performance<'_> {
         }
         if self.session_id.is_none() {
             let frames = trace.lane(Lane::Stdout);
-            self.session_id = frames.iter().find_map(|frame| Some(frame["session_id"].as_str()?.to_owned()));
+            self.session_id = frames
+                .iter()
+                .find_map(|frame| Some(frame["session_id"].as_str()?.to_owned()));
         }
         Ok(trace)
     }
 
     fn document(&self) -> Result<CaseDocument, DriftError> {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
-        let (cwd, outside) = (text(self.surroundings.work()), text(self.surroundings.outside()));
+        let (cwd, outside) = (
+            text(self.surroundings.work()),
+            text(self.surroundings.outside()),
+        );
         let mut values = vec![("cwd", cwd.as_str()), ("outside", outside.as_str())];
         if let Some(id) = &self.session_id {
             values.push(("session", id));
         }
         self.case
             .with_values(&values)
-            .map_err(|source| DriftError::Case { case: self.case.id.to_string(), source })
+            .map_err(|source| DriftError::Case {
+                case: self.case.id.to_string(),
+                source,
+            })
     }
 
     fn prepare(&mut self, run: &RunDocument, before: Option<&RunTrace>) -> io::Result<()> {
@@ -146,7 +181,8 @@ impl Performance<'_> {
             Transcripts::Mirrored | Transcripts::MirroredWithoutDeferrals => {
                 self.surroundings.new_config()?;
                 let all = run.transcripts == Transcripts::Mirrored;
-                let keep = |entry: &Value| all || entry["attachment"]["type"] != "hook_deferred_tool";
+                let keep =
+                    |entry: &Value| all || entry["attachment"]["type"] != "hook_deferred_tool";
                 write_mirrored(mirrored, &old, &self.surroundings.config(), keep)?;
                 self.reader.skip(&self.surroundings.config());
             }
@@ -170,9 +206,15 @@ impl Performance<'_> {
         let work = self.surroundings.work();
         Spawn {
             executable: self.subject.cli.path.clone(),
-            arguments: command_line(run, self.session_id.as_deref()).into_iter().map(OsString::from).collect(),
+            arguments: command_line(run, self.session_id.as_deref())
+                .into_iter()
+                .map(OsString::from)
+                .collect(),
             environment: environment.into_iter().collect(),
-            directory: run.directory.as_ref().map_or_else(|| work.clone(), |directory| work.join(directory)),
+            directory: run
+                .directory
+                .as_ref()
+                .map_or_else(|| work.clone(), |directory| work.join(directory)),
         }
     }
 
@@ -191,7 +233,10 @@ impl Performance<'_> {
                 ("LANG", "C.UTF-8".to_owned()),
                 ("TZ", "UTC".to_owned()),
                 ("ANTHROPIC_API_KEY", API_KEY.to_owned()),
-                ("ANTHROPIC_BASE_URL", self.stage.api.base_url(self.session, client)),
+                (
+                    "ANTHROPIC_BASE_URL",
+                    self.stage.api.base_url(self.session, client),
+                ),
                 ("CLAUDE_CODE_ENTRYPOINT", "sdk-py".to_owned()),
                 ("CLAUDE_AGENT_SDK_VERSION", "0.2.176".to_owned()),
                 ("CLAUDE_CODE_SDK_READS_SESSION_STATE", "1".to_owned()),
@@ -203,13 +248,17 @@ impl Performance<'_> {
 }
 
 impl Stage {
-    fn waiters(&self) -> std::sync::MutexGuard<'_, BTreeMap<(String, String), UnboundedSender<Happening>>> {
+    fn waiters(
+        &self,
+    ) -> std::sync::MutexGuard<'_, BTreeMap<(String, String), UnboundedSender<Happening>>> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn request_entry(entry: &JournalEntry) -> Value {
-    json!({"method": entry.method, "path": entry.path, "headers": entry.headers, "body": entry.body})
+/// A request as it would be without the prefix that tells the processes of all cases apart.
+fn request_entry(entry: &JournalEntry, prefix: &str) -> Value {
+    let path = entry.path.strip_prefix(prefix).unwrap_or(&entry.path);
+    json!({"method": entry.method, "path": path, "headers": entry.headers, "body": entry.body})
 }
 
 struct RequestObserver {
@@ -221,7 +270,12 @@ impl Observer for RequestObserver {
     async fn observe(&self, event: ApiEvent) -> Directive {
         if let ApiEvent::RequestArrived { request, .. } = event {
             let key = (request.session, request.client.unwrap_or_default());
-            if let Some(waiter) = self.waiters.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            if let Some(waiter) = self
+                .waiters
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get(&key)
+            {
                 let _ = waiter.send(Happening::Request);
             }
         }

@@ -55,8 +55,10 @@ impl Surroundings {
     /// What stands for each path, the more specific ones first.
     pub(crate) fn names(&self) -> Vec<(String, &'static str)> {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
-        let mut names: Vec<(String, &'static str)> =
-            (1..=self.configs).rev().map(|number| (text(self.part(&format!("config{number}"))), "[CONFIG]")).collect();
+        let mut names: Vec<(String, &'static str)> = (1..=self.configs)
+            .rev()
+            .map(|number| (text(self.part(&format!("config{number}"))), "[CONFIG]"))
+            .collect();
         names.extend([
             (text(self.work()), "[CWD]"),
             (text(self.outside()), "[OUTSIDE]"),
@@ -72,9 +74,15 @@ impl Surroundings {
 
 /// How a CLI names the directory of a project's transcripts, as observed on CLI 2.1.316.
 fn project_key(path: &Path) -> String {
-    path.to_string_lossy().encode_utf16().map(|unit| {
-        u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric).map_or('-', char::from)
-    }).collect()
+    path.to_string_lossy()
+        .encode_utf16()
+        .map(|unit| {
+            u8::try_from(unit)
+                .ok()
+                .filter(u8::is_ascii_alphanumeric)
+                .map_or('-', char::from)
+        })
+        .collect()
 }
 
 /// Writes `files`, by path below `directory`.

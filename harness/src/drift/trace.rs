@@ -28,8 +28,15 @@ pub enum Lane {
 
 impl Lane {
     /// All lanes.
-    pub const ALL: [Self; 7] =
-        [Self::Stdout, Self::Control, Self::Stream, Self::Mirror, Self::Http, Self::Transcript, Self::Process];
+    pub const ALL: [Self; 7] = [
+        Self::Stdout,
+        Self::Control,
+        Self::Stream,
+        Self::Mirror,
+        Self::Http,
+        Self::Transcript,
+        Self::Process,
+    ];
 
     /// As it is written in tables.
     #[must_use]
@@ -87,13 +94,29 @@ pub struct CaseTrace {
 /// The kind of an entry: the first part of every field path.
 pub(crate) fn kind(lane: Lane, entry: &Value) -> String {
     let text = |pointer: &str| entry.pointer(pointer).and_then(Value::as_str);
-    let joined = |parts: &[Option<&str>]| parts.iter().flatten().copied().collect::<Vec<_>>().join("/");
+    let joined = |parts: &[Option<&str>]| {
+        parts
+            .iter()
+            .flatten()
+            .copied()
+            .collect::<Vec<_>>()
+            .join("/")
+    };
     match lane {
         Lane::Stdout if entry.get("line").is_some() => "line".to_owned(),
-        Lane::Stdout => joined(&[text("/type"), text("/subtype").filter(|_| text("/type") == Some("system")), text("/attachment/type")]),
+        Lane::Stdout => joined(&[
+            text("/type"),
+            text("/subtype").filter(|_| text("/type") == Some("system")),
+            text("/attachment/type"),
+        ]),
         Lane::Control => control_kind(entry),
         Lane::Stream => joined(&[text("/type"), text("/event/type")]),
-        Lane::Mirror | Lane::Transcript => joined(&[text("/type"), text("/subtype"), text("/operation"), text("/attachment/type")]),
+        Lane::Mirror | Lane::Transcript => joined(&[
+            text("/type"),
+            text("/subtype"),
+            text("/operation"),
+            text("/attachment/type"),
+        ]),
         Lane::Http => "request".to_owned(),
         Lane::Process => "process".to_owned(),
     }

@@ -23,7 +23,11 @@ impl TranscriptReader {
             let fresh = entries[known.unwrap_or(0).min(entries.len())..].to_vec();
             if !fresh.is_empty() {
                 // The names of the files are random: what they hold tells their order.
-                let first = fresh.iter().find_map(|entry| entry["timestamp"].as_str()).unwrap_or_default().to_owned();
+                let first = fresh
+                    .iter()
+                    .find_map(|entry| entry["timestamp"].as_str())
+                    .unwrap_or_default()
+                    .to_owned();
                 files.push((known.is_none(), first, path, fresh));
             }
         }
@@ -31,7 +35,8 @@ impl TranscriptReader {
         files
             .into_iter()
             .flat_map(|(_, _, path, entries)| {
-                std::iter::once(json!({"type": "file", "path": path.to_string_lossy()})).chain(entries)
+                std::iter::once(json!({"type": "file", "path": path.to_string_lossy()}))
+                    .chain(entries)
             })
             .collect()
     }
@@ -43,18 +48,29 @@ impl TranscriptReader {
 }
 
 fn read_entries(path: &Path) -> Vec<Value> {
-    let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| json!({"line": line}))).collect()
+    let text = fs::read(path)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| json!({"line": line})))
+        .collect()
 }
 
 fn transcript_files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![directory.to_owned()];
     while let Some(directory) = open.pop() {
-        for path in fs::read_dir(&directory).into_iter().flatten().filter_map(|entry| entry.ok().map(|entry| entry.path())) {
+        for path in fs::read_dir(&directory)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        {
             if path.is_dir() {
                 open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "jsonl")
+            {
                 found.push(path);
             }
         }
@@ -72,13 +88,18 @@ pub(crate) fn write_mirrored(
     let mut path = None;
     for entry in mirrored {
         if entry["type"] == "file" {
-            let below = entry["path"].as_str().and_then(|path| Path::new(path).strip_prefix(old_config).ok());
+            let below = entry["path"]
+                .as_str()
+                .and_then(|path| Path::new(path).strip_prefix(old_config).ok());
             path = below.map(|below| config.join(below));
         } else if let Some(path) = path.as_ref().filter(|_| keep(entry)) {
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent)?;
             }
-            let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
+            let mut file = fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)?;
             io::Write::write_all(&mut file, format!("{entry}\n").as_bytes())?;
         }
     }

@@ -15,8 +15,19 @@ pub fn compare_traces(left: &CaseTrace, right: &CaseTrace) -> Vec<Difference> {
     let mut ids = Correspondence::default();
     for run in 0..left.runs.len().max(right.runs.len()) {
         for lane in Lane::ALL {
-            let entries = |trace: &CaseTrace| trace.runs.get(run).map(|run| run.lane(lane).to_vec()).unwrap_or_default();
-            let comparison = ValueComparison { run: run + 1, lane, ids: &mut ids, found: &mut found };
+            let entries = |trace: &CaseTrace| {
+                trace
+                    .runs
+                    .get(run)
+                    .map(|run| run.lane(lane).to_vec())
+                    .unwrap_or_default()
+            };
+            let comparison = ValueComparison {
+                run: run + 1,
+                lane,
+                ids: &mut ids,
+                found: &mut found,
+            };
             compare_lane(comparison, &entries(left), &entries(right));
         }
     }
@@ -25,10 +36,20 @@ pub fn compare_traces(left: &CaseTrace, right: &CaseTrace) -> Vec<Difference> {
 
 fn compare_lane(mut comparison: ValueComparison<'_>, left: &[Value], right: &[Value]) {
     let lane = comparison.lane;
-    let keys = |entries: &[Value]| entries.iter().map(|entry| key(lane, entry)).collect::<Vec<_>>();
+    let keys = |entries: &[Value]| {
+        entries
+            .iter()
+            .map(|entry| key(lane, entry))
+            .collect::<Vec<_>>()
+    };
     let path = |entry: &Value| FieldPath::of_kind(kind(lane, entry));
     for operation in capture_diff_slices(Algorithm::Myers, &keys(left), &keys(right)) {
-        if let DiffOp::Equal { old_index, new_index, len } = operation {
+        if let DiffOp::Equal {
+            old_index,
+            new_index,
+            len,
+        } = operation
+        {
             for offset in 0..len {
                 let (one, other) = (&left[old_index + offset], &right[new_index + offset]);
                 comparison.compare(&path(one), one, other);
@@ -47,6 +68,8 @@ fn compare_lane(mut comparison: ValueComparison<'_>, left: &[Value], right: &[Va
 /// What must be equal for two entries to be compared field by field.
 fn key(lane: Lane, entry: &Value) -> String {
     let content = entry.pointer("/message/content");
-    let block = content.and_then(|content| content.get(0)).and_then(|block| block["type"].as_str());
+    let block = content
+        .and_then(|content| content.get(0))
+        .and_then(|block| block["type"].as_str());
     format!("{} {}", kind(lane, entry), block.unwrap_or_default())
 }

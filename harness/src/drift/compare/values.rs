@@ -65,7 +65,14 @@ impl ValueComparison<'_> {
         };
         if !left_out(left) && !left_out(right) {
             let (left, right) = (left.cloned(), right.cloned());
-            self.found.push(Difference { run: self.run, lane: self.lane, path: path.clone(), kind, left, right });
+            self.found.push(Difference {
+                run: self.run,
+                lane: self.lane,
+                path: path.clone(),
+                kind,
+                left,
+                right,
+            });
         }
     }
 
@@ -83,7 +90,12 @@ impl ValueComparison<'_> {
         }
     }
 
-    fn compare_fields(&mut self, path: &FieldPath, left: &Map<String, Value>, right: &Map<String, Value>) {
+    fn compare_fields(
+        &mut self,
+        path: &FieldPath,
+        left: &Map<String, Value>,
+        right: &Map<String, Value>,
+    ) {
         for (name, value) in left {
             match right.get(name) {
                 Some(other) => self.compare(&path.key(name), value, other),
@@ -96,15 +108,14 @@ impl ValueComparison<'_> {
     }
 
     fn compare_elements(&mut self, path: &FieldPath, left: &[Value], right: &[Value]) {
-        let path = path.element();
         for (one, other) in left.iter().zip(right) {
-            self.compare(&path, one, other);
+            self.compare(&path.element_of(one), one, other);
         }
         for extra in left.iter().skip(right.len()) {
-            self.report(&path, Some(extra), None);
+            self.report(&path.element_of(extra), Some(extra), None);
         }
         for extra in right.iter().skip(left.len()) {
-            self.report(&path, None, Some(extra));
+            self.report(&path.element_of(extra), None, Some(extra));
         }
     }
 
@@ -113,6 +124,9 @@ impl ValueComparison<'_> {
         let (right_text, right_ids) = split_identifiers(right);
         left_text == right_text
             && left_ids.len() == right_ids.len()
-            && left_ids.iter().zip(&right_ids).all(|(left, right)| self.ids.agree(left, right))
+            && left_ids
+                .iter()
+                .zip(&right_ids)
+                .all(|(left, right)| self.ids.agree(left, right))
     }
 }

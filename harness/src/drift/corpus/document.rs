@@ -166,16 +166,32 @@ pub enum HookAnswer {
 #[serde(deny_unknown_fields)]
 pub struct HookDecision {
     /// `allow`, `deny`, `ask`, `defer` or anything else; none without it.
-    #[serde(default, rename(serialize = "permissionDecision"), skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename(serialize = "permissionDecision"),
+        skip_serializing_if = "Option::is_none"
+    )]
     pub decision: Option<String>,
     /// Why.
-    #[serde(default, rename(serialize = "permissionDecisionReason"), skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename(serialize = "permissionDecisionReason"),
+        skip_serializing_if = "Option::is_none"
+    )]
     pub reason: Option<String>,
     /// The input to use instead.
-    #[serde(default, rename(serialize = "updatedInput"), skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename(serialize = "updatedInput"),
+        skip_serializing_if = "Option::is_none"
+    )]
     pub updated_input: Option<Map<String, Value>>,
     /// A note to the model.
-    #[serde(default, rename(serialize = "additionalContext"), skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename(serialize = "additionalContext"),
+        skip_serializing_if = "Option::is_none"
+    )]
     pub additional_context: Option<String>,
 }
 
@@ -320,13 +336,22 @@ fn default_tools() -> BTreeMap<String, ToolDocument> {
     let property = |kind: &str| serde_json::json!({"type": kind});
     let tool = |input: &[(&str, &str)], read_only, answer: &str| ToolDocument {
         description: None,
-        input: input.iter().map(|(name, kind)| ((*name).to_owned(), property(kind))).collect(),
+        input: input
+            .iter()
+            .map(|(name, kind)| ((*name).to_owned(), property(kind)))
+            .collect(),
         read_only,
         returns: vec![CallAnswer::Text(answer.to_owned())],
     };
     BTreeMap::from([
-        ("look_up".to_owned(), tool(&[("order", "string")], true, "found")),
-        ("pay".to_owned(), tool(&[("order", "string"), ("amount", "number")], false, "paid")),
+        (
+            "look_up".to_owned(),
+            tool(&[("order", "string")], true, "found"),
+        ),
+        (
+            "pay".to_owned(),
+            tool(&[("order", "string"), ("amount", "number")], false, "paid"),
+        ),
     ])
 }
 

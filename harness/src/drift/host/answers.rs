@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::drift::corpus::{CallAnswer, HookAnswer, HookDecision, HookDocument, PermissionAnswer, RunDocument, ToolDocument};
+use crate::drift::corpus::{
+    CallAnswer, HookAnswer, HookDecision, HookDocument, PermissionAnswer, RunDocument, ToolDocument,
+};
 
 /// What there is to say to a question of the CLI.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +18,12 @@ impl Answer {
     /// The line to write, if there is one.
     pub(super) fn line(self, request_id: &Value) -> Option<Value> {
         let response = match self {
-            Self::Success(response) => json!({"subtype": "success", "request_id": request_id, "response": response}),
-            Self::Error(error) => json!({"subtype": "error", "request_id": request_id, "error": error}),
+            Self::Success(response) => {
+                json!({"subtype": "success", "request_id": request_id, "response": response})
+            }
+            Self::Error(error) => {
+                json!({"subtype": "error", "request_id": request_id, "error": error})
+            }
             Self::Silence => return None,
         };
         Some(json!({"type": "control_response", "response": response}))
@@ -41,13 +47,21 @@ pub(super) fn initialize_request(run: &RunDocument) -> Value {
         hooks.insert(event.clone(), matchers.collect());
     }
     let mut request = Map::from_iter([("subtype".to_owned(), json!("initialize"))]);
-    request.insert("hooks".to_owned(), if hooks.is_empty() { Value::Null } else { hooks.into() });
+    request.insert(
+        "hooks".to_owned(),
+        if hooks.is_empty() {
+            Value::Null
+        } else {
+            hooks.into()
+        },
+    );
     request.extend(run.initialize.clone());
     request.into()
 }
 
 fn matcher(hook: &HookDocument, number: usize) -> Value {
-    let mut registered = json!({"matcher": hook.matcher, "hookCallbackIds": [format!("hook_{number}")]});
+    let mut registered =
+        json!({"matcher": hook.matcher, "hookCallbackIds": [format!("hook_{number}")]});
     if let Some(timeout) = hook.timeout {
         registered["timeout"] = json!(timeout);
     }
@@ -86,8 +100,12 @@ pub(super) fn hook_answer(answer: &HookAnswer, event: &str) -> Answer {
 
 pub(super) fn permission_answer(answer: &PermissionAnswer, input: &Value) -> Answer {
     match answer {
-        PermissionAnswer::Allow => Answer::Success(json!({"behavior": "allow", "updatedInput": input})),
-        PermissionAnswer::Deny => Answer::Success(json!({"behavior": "deny", "message": "not allowed"})),
+        PermissionAnswer::Allow => {
+            Answer::Success(json!({"behavior": "allow", "updatedInput": input}))
+        }
+        PermissionAnswer::Deny => {
+            Answer::Success(json!({"behavior": "deny", "message": "not allowed"}))
+        }
         PermissionAnswer::Never => Answer::Silence,
         PermissionAnswer::Output(output) => Answer::Success(output.clone().into()),
         PermissionAnswer::Error(error) => Answer::Error(error.clone()),
@@ -96,7 +114,9 @@ pub(super) fn permission_answer(answer: &PermissionAnswer, input: &Value) -> Ans
 
 pub(super) fn call_answer(answer: &CallAnswer, id: &Value) -> Answer {
     let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
-    let result = |result: Value| Answer::Success(json!({"mcp_response": {"jsonrpc": "2.0", "id": id, "result": result}}));
+    let result = |result: Value| {
+        Answer::Success(json!({"mcp_response": {"jsonrpc": "2.0", "id": id, "result": result}}))
+    };
     match answer {
         CallAnswer::Text(written) => result(text(written)),
         CallAnswer::Lines { line, count } => result(text(&vec![line.as_str(); *count].join("\n"))),
@@ -108,7 +128,9 @@ pub(super) fn call_answer(answer: &CallAnswer, id: &Value) -> Answer {
 }
 
 pub(super) fn rpc_error(id: &Value, code: i64, message: &str) -> Answer {
-    Answer::Success(json!({"mcp_response": {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}}))
+    Answer::Success(
+        json!({"mcp_response": {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}}),
+    )
 }
 
 pub(super) fn rpc_result(id: &Value, result: &Value) -> Answer {

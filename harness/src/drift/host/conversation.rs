@@ -8,11 +8,16 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, timeout_at};
 
-use super::answers::{Answer, call_answer, hook_answer, initialize_request, nth, permission_answer, registered_hooks};
+use super::answers::{
+    Answer, call_answer, hook_answer, initialize_request, nth, permission_answer, registered_hooks,
+};
 use super::process::{CliProcess, Happening};
 use super::server::ToolServer;
 use crate::drift::corpus::{Awaited, HookDocument, RunDocument, SignalName, Step, ToolDocument};
 use crate::drift::trace::{Lane, RunTrace};
+
+/// How the host tells that something did not come about in time.
+pub(in crate::drift) const IN_VAIN: &str = "in vain waited for ";
 
 /// Why the steps of a run came to an end before the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +66,10 @@ impl<'a> Conversation<'a> {
             process,
             happenings,
             server: ToolServer::new(tools, &run.server),
-            hooks: registered_hooks(run).into_iter().map(|document| AskedHook { document, asked: 0 }).collect(),
+            hooks: registered_hooks(run)
+                .into_iter()
+                .map(|document| AskedHook { document, asked: 0 })
+                .collect(),
             permissions: Vec::new(),
             hook_questions: Vec::new(),
             calls: Vec::new(),
@@ -82,7 +90,7 @@ impl<'a> Conversation<'a> {
             if let Err(stop) = self.perform(step).await {
                 outcome = match stop {
                     Stop::Ended => format!("the CLI ended before {}", described(step)),
-                    Stop::Late => format!("in vain waited for {}", described(step)),
+                    Stop::Late => format!("{IN_VAIN}{}", described(step)),
                 };
                 break;
             }
@@ -92,7 +100,7 @@ impl<'a> Conversation<'a> {
         while !self.stdout_ended && self.next(deadline).await.is_ok() {}
         let pid = self.process.pid();
         let end = self.process.end(self.bound).await;
-        let stderr: Vec<String> = String::from_utf8_lossy(&end.stderr).lines().map(str::to_owned).collect();
+        let stderr = String::from_utf8_lossy(&end.stderr);
         self.trace.push(
             Lane::Process,
             json!({"end": end.status, "steps": outcome, "stderr": stderr, "pid": pid}),
@@ -114,7 +122,10 @@ impl<'a> Conversation<'a> {
             Step::Await(awaited) => return self.wait_for(awaited).await,
             Step::AnswerHook(reply) => {
                 if let Some(question) = self.hook_questions.get(reply.nth.wrapping_sub(1)) {
-                    let event = question["request"]["input"]["hook_event_name"].as_str().unwrap_or_default().to_owned();
+                    let event = question["request"]["input"]["hook_event_name"]
+                        .as_str()
+                        .unwrap_or_default()
+                        .to_owned();
                     let id = question["request_id"].clone();
                     self.reply(hook_answer(&reply.answer, &event), &id).await;
                 }
@@ -163,7 +174,9 @@ impl<'a> Conversation<'a> {
             Awaited::Request => (self.requests > from).then_some(from + 1),
             Awaited::Exit => self.stdout_ended.then_some(0),
             other => {
-                let place = self.frames[from..].iter().position(|frame| self.is_meant(other, frame))?;
+                let place = self.frames[from..]
+                    .iter()
+                    .position(|frame| self.is_meant(other, frame))?;
                 Some(from + place + 1)
             }
         }
@@ -175,9 +188,15 @@ impl<'a> Conversation<'a> {
                 json!({"type": "control_response", "response": {"request_id": host_id(self.sent)}})
             }
             Awaited::Result => json!({"type": "result"}),
-            Awaited::Idle => json!({"type": "system", "subtype": "session_state_changed", "state": "idle"}),
-            Awaited::Hook => json!({"type": "control_request", "request": {"subtype": "hook_callback"}}),
-            Awaited::Permission => json!({"type": "control_request", "request": {"subtype": "can_use_tool"}}),
+            Awaited::Idle => {
+                json!({"type": "system", "subtype": "session_state_changed", "state": "idle"})
+            }
+            Awaited::Hook => {
+                json!({"type": "control_request", "request": {"subtype": "hook_callback"}})
+            }
+            Awaited::Permission => {
+                json!({"type": "control_request", "request": {"subtype": "can_use_tool"}})
+            }
             Awaited::Call => {
                 json!({"type": "control_request", "request": {"subtype": "mcp_message", "message": {"method": "tools/call"}}})
             }
@@ -256,12 +275,17 @@ impl<'a> Conversation<'a> {
     }
 
     fn answer_hook(&mut self, request: &Value) -> Answer {
-        let number = request["callback_id"].as_str().and_then(|id| id.strip_prefix("hook_")?.parse::<usize>().ok());
-        let event = request["input"]["hook_event_name"].as_str().unwrap_or_default();
+        let number = request["callback_id"]
+            .as_str()
+            .and_then(|id| id.strip_prefix("hook_")?.parse::<usize>().ok());
+        let event = request["input"]["hook_event_name"]
+            .as_str()
+            .unwrap_or_default();
         let Some(hook) = number.and_then(|number| self.hooks.get_mut(number)) else {
             return Answer::Error("there is no such hook".to_owned());
         };
-        let answer = nth(&hook.document.answers, hook.asked).map_or(Answer::Silence, |answer| hook_answer(answer, event));
+        let answer = nth(&hook.document.answers, hook.asked)
+            .map_or(Answer::Silence, |answer| hook_answer(answer, event));
         hook.asked += 1;
         answer
     }
@@ -297,22 +321,25 @@ fn host_id(number: usize) -> String {
 fn holds(value: &Value, pattern: &Value) -> bool {
     match (value, pattern) {
         (Value::Object(fields), Value::Object(wanted)) => holds_fields(fields, wanted),
-        (Value::Array(items), Value::Array(wanted)) => {
-            wanted.iter().all(|wanted| items.iter().any(|item| holds(item, wanted)))
-        }
+        (Value::Array(items), Value::Array(wanted)) => wanted
+            .iter()
+            .all(|wanted| items.iter().any(|item| holds(item, wanted))),
         _ => value == pattern,
     }
 }
 
 fn holds_fields(fields: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
-    wanted.iter().all(|(name, wanted)| fields.get(name).is_some_and(|field| holds(field, wanted)))
+    wanted
+        .iter()
+        .all(|(name, wanted)| fields.get(name).is_some_and(|field| holds(field, wanted)))
 }
 
 fn described(step: &Step) -> String {
     match step {
-        Step::Await(awaited) => {
-            serde_json::to_string(awaited).unwrap_or_default().trim_matches('"').to_owned()
-        }
+        Step::Await(awaited) => serde_json::to_string(awaited)
+            .unwrap_or_default()
+            .trim_matches('"')
+            .to_owned(),
         other => format!("{other:?}"),
     }
 }

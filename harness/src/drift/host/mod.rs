@@ -6,5 +6,6 @@ mod process;
 mod run;
 mod server;
 
+pub(in crate::drift) use conversation::IN_VAIN;
 pub(in crate::drift) use process::{Happening, Spawn};
 pub(in crate::drift) use run::converse;

@@ -67,12 +67,17 @@ impl CliProcess {
         let stdout = child.stdout.take().ok_or_else(missing)?;
         let mut stderr = child.stderr.take().ok_or_else(missing)?;
         let stdin = child.stdin.take();
-        let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).ok_or_else(missing)?;
+        let pid = child
+            .id()
+            .and_then(|pid| i32::try_from(pid).ok())
+            .ok_or_else(missing)?;
         tokio::spawn(async move {
             let mut stdout = BufReader::new(stdout);
             let mut line = Vec::new();
             while matches!(stdout.read_until(b'\n', &mut line).await, Ok(length) if length > 0) {
-                let text = String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned();
+                let text = String::from_utf8_lossy(&line)
+                    .trim_end_matches('\n')
+                    .to_owned();
                 line.clear();
                 if happenings.send(Happening::Line(text)).is_err() {
                     return;
@@ -85,7 +90,12 @@ impl CliProcess {
             let _ = stderr.read_to_end(&mut bytes).await;
             bytes
         });
-        Ok(Self { child, pid, stdin, stderr })
+        Ok(Self {
+            child,
+            pid,
+            stdin,
+            stderr,
+        })
     }
 
     pub(super) fn pid(&self) -> i32 {
@@ -122,7 +132,11 @@ impl CliProcess {
             Ok(Err(error)) => format!("unknown: {error}"),
             Err(_) => "killed by the host".to_owned(),
         };
-        let stderr = tokio::time::timeout(bound, self.stderr).await.ok().and_then(Result::ok).unwrap_or_default();
+        let stderr = tokio::time::timeout(bound, self.stderr)
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .unwrap_or_default();
         CliEnd { status, stderr }
     }
 }

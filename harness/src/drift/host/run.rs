@@ -22,12 +22,18 @@ pub(in crate::drift) async fn converse(
     let (sender, receiver) = happenings;
     let process = CliProcess::start(spawn, sender)?;
     let steps = run.steps.clone().unwrap_or_else(|| usual_steps(run));
-    Ok(Conversation::new(run, tools, process, receiver, bound).hold(&steps).await)
+    Ok(Conversation::new(run, tools, process, receiver, bound)
+        .hold(&steps)
+        .await)
 }
 
 fn usual_steps(run: &RunDocument) -> Vec<Step> {
     let mut steps = vec![Step::Initialize, Step::Await(Awaited::Response)];
     steps.extend(run.prompt.clone().map(Step::User));
-    steps.extend([Step::Await(Awaited::Result), Step::Await(Awaited::Idle), Step::Close]);
+    steps.extend([
+        Step::Await(Awaited::Result),
+        Step::Await(Awaited::Idle),
+        Step::Close,
+    ]);
     steps
 }

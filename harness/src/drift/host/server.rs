@@ -15,10 +15,26 @@ pub(super) struct ToolServer<'a> {
 }
 
 impl<'a> ToolServer<'a> {
-    pub(super) fn new(tools: &'a BTreeMap<String, ToolDocument>, behaviour: &'a ServerDocument) -> Self {
-        let has = |name: &str| behaviour.tools.as_ref().is_none_or(|listed| listed.iter().any(|tool| tool == name));
-        let tools = tools.iter().map(|(name, tool)| (name.as_str(), tool)).filter(|(name, _)| has(name)).collect();
-        Self { tools, behaviour, calls: BTreeMap::new() }
+    pub(super) fn new(
+        tools: &'a BTreeMap<String, ToolDocument>,
+        behaviour: &'a ServerDocument,
+    ) -> Self {
+        let has = |name: &str| {
+            behaviour
+                .tools
+                .as_ref()
+                .is_none_or(|listed| listed.iter().any(|tool| tool == name))
+        };
+        let tools = tools
+            .iter()
+            .map(|(name, tool)| (name.as_str(), tool))
+            .filter(|(name, _)| has(name))
+            .collect();
+        Self {
+            tools,
+            behaviour,
+            calls: BTreeMap::new(),
+        }
     }
 
     pub(super) fn answer(&mut self, message: &Value) -> Answer {
@@ -31,9 +47,11 @@ impl<'a> ToolServer<'a> {
                     "serverInfo": {"name": "tools", "version": "1.0.0"},
                 })
             }),
-            "tools/list" => by_behaviour(self.behaviour.list, id, || {
-                json!({"tools": self.tools.iter().map(|(name, tool)| listed_tool(name, tool)).collect::<Vec<_>>()})
-            }),
+            "tools/list" => by_behaviour(
+                self.behaviour.list,
+                id,
+                || json!({"tools": self.tools.iter().map(|(name, tool)| listed_tool(name, tool)).collect::<Vec<_>>()}),
+            ),
             "tools/call" => self.call(message),
             notification if notification.starts_with("notifications/") => {
                 Answer::Success(json!({"mcp_response": {"jsonrpc": "2.0", "result": {}}}))

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
+use super::order::settled;
 use super::strings::{Numbering, normalised_text};
 use super::table::{Rule, Treatment, rules};
 use crate::drift::path::FieldPath;
@@ -16,17 +17,28 @@ pub(crate) struct Names {
     pub(crate) api: String,
     /// Host and port of the Messages API.
     pub(crate) address: String,
+    /// Today, as `2026-11-30`.
+    pub(crate) date: String,
     /// The version that the CLI tells of itself.
     pub(crate) version: String,
 }
 
 /// The trace with everything replaced that varies from run to run, or that is a long text of the CLI's own.
 pub(crate) fn normalised(trace: &CaseTrace, names: &Names) -> CaseTrace {
-    let mut literals = vec![(names.api.trim_end_matches('/').to_owned(), "[API]"), (names.address.clone(), "[ADDRESS]")];
+    let mut literals = vec![
+        (names.api.trim_end_matches('/').to_owned(), "[API]"),
+        (names.address.clone(), "[ADDRESS]"),
+    ];
     literals.extend(names.literals.iter().cloned());
     literals.push((names.version.clone(), "[VERSION]"));
-    let mut normaliser = Normaliser { literals, numbering: Numbering::default() };
-    CaseTrace { runs: trace.runs.iter().map(|run| normaliser.run(run)).collect() }
+    literals.push((names.date.clone(), "[DATE]"));
+    let mut normaliser = Normaliser {
+        literals,
+        numbering: Numbering::default(),
+    };
+    CaseTrace {
+        runs: trace.runs.iter().map(|run| normaliser.run(run)).collect(),
+    }
 }
 
 struct Normaliser {
@@ -38,9 +50,9 @@ impl Normaliser {
     fn run(&mut self, run: &RunTrace) -> RunTrace {
         let mut normalised = RunTrace::default();
         for lane in Lane::ALL {
-            for entry in run.lane(lane) {
-                let kind = kind(lane, entry);
-                let value = self.value(lane, &FieldPath::of_kind(kind), entry);
+            for entry in settled(lane, run.lane(lane)) {
+                let kind = kind(lane, &entry);
+                let value = self.value(lane, &FieldPath::of_kind(kind), &entry);
                 normalised.push(lane, value);
             }
         }
@@ -52,8 +64,13 @@ impl Normaliser {
             return self.treated(rule, value);
         }
         match value {
-            Value::String(text) => Value::String(normalised_text(text, &self.literals, &mut self.numbering)),
-            Value::Array(items) => items.iter().map(|item| self.value(lane, &path.element(), item)).collect(),
+            Value::String(text) => {
+                Value::String(normalised_text(text, &self.literals, &mut self.numbering))
+            }
+            Value::Array(items) => items
+                .iter()
+                .map(|item| self.value(lane, &path.element_of(item), item))
+                .collect(),
             Value::Object(fields) => {
                 let mut normalised = Map::new();
                 for (name, field) in fields {
@@ -74,7 +91,8 @@ impl Normaliser {
                 let text = normalised_text(text, &self.literals, &mut self.numbering);
                 Value::String(rule.led_in(&text))
             }
-            (Treatment::Embedded, Value::String(text)) => match serde_json::from_str::<Value>(text) {
+            (Treatment::Embedded, Value::String(text)) => match serde_json::from_str::<Value>(text)
+            {
                 Ok(inner) => self.plain(&inner),
                 Err(_) => Value::String(text.clone()),
             },
@@ -84,11 +102,15 @@ impl Normaliser {
 
     fn plain(&mut self, value: &Value) -> Value {
         match value {
-            Value::String(text) => Value::String(normalised_text(text, &self.literals, &mut self.numbering)),
-            Value::Array(items) => items.iter().map(|item| self.plain(item)).collect(),
-            Value::Object(fields) => {
-                fields.iter().map(|(name, field)| (name.clone(), self.plain(field))).collect::<Map<_, _>>().into()
+            Value::String(text) => {
+                Value::String(normalised_text(text, &self.literals, &mut self.numbering))
             }
+            Value::Array(items) => items.iter().map(|item| self.plain(item)).collect(),
+            Value::Object(fields) => fields
+                .iter()
+                .map(|(name, field)| (name.clone(), self.plain(field)))
+                .collect::<Map<_, _>>()
+                .into(),
             other => other.clone(),
         }
     }
@@ -97,7 +119,9 @@ impl Normaliser {
 /// Sums of prices are rounded: their last digits depend on the order of the additions.
 fn rounded(number: &Number) -> Number {
     match number.as_f64() {
-        Some(float) if number.is_f64() => Number::from_f64((float * 1e10).round() / 1e10).unwrap_or_else(|| number.clone()),
+        Some(float) if number.is_f64() => {
+            Number::from_f64((float * 1e10).round() / 1e10).unwrap_or_else(|| number.clone())
+        }
         _ => number.clone(),
     }
 }

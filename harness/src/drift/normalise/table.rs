@@ -12,6 +12,9 @@ use crate::drift::trace::Lane;
 /// What stands for a field that is left out of the comparison.
 pub const LEFT_OUT: &str = "[left out]";
 
+/// What stands for the rest of a text that is cut.
+pub(super) const REST: &str = "[text:rest]";
+
 /// What is done with a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Treatment {
@@ -53,9 +56,11 @@ impl Rule {
             Treatment::Measured => value.is_number(),
             _ => true,
         };
-        fits && (self.lanes.is_empty() || self.lanes.contains(&lane))
-            && self.path.matches(path)
-            && self.text.as_ref().is_none_or(looks_right)
+        fits && self.is_for_path(lane, path) && self.text.as_ref().is_none_or(looks_right)
+    }
+
+    pub(super) fn is_for_path(&self, lane: Lane, path: &FieldPath) -> bool {
+        (self.lanes.is_empty() || self.lanes.contains(&lane)) && self.path.matches(path)
     }
 
     pub(super) fn stand_in(&self, value: &Value) -> String {
@@ -70,8 +75,12 @@ impl Rule {
 
     /// `text` up to the end of its beginning.
     pub(super) fn led_in(&self, text: &str) -> String {
-        match self.text.as_ref().and_then(|expression| expression.find(text)) {
-            Some(found) => format!("{}[text:rest]", &text[..found.end()]),
+        match self
+            .text
+            .as_ref()
+            .and_then(|expression| expression.find(text))
+        {
+            Some(found) => format!("{}{REST}", &text[..found.end()]),
             None => text.to_owned(),
         }
     }
@@ -79,19 +88,284 @@ impl Rule {
 
 const STDOUT: &[Lane] = &[Lane::Stdout];
 const CONTROL: &[Lane] = &[Lane::Control];
+const ANY: &[Lane] = &[];
+const STREAM: &[Lane] = &[Lane::Stream];
 const HTTP: &[Lane] = &[Lane::Http];
 const PROCESS: &[Lane] = &[Lane::Process];
 const ENTRIES: &[Lane] = &[Lane::Transcript, Lane::Mirror];
-const ANY: &[Lane] = &[];
 
 use Treatment::{Embedded, LeadIn, LeftOut, List, Measured, Text};
 
-type Row = (&'static [Lane], &'static str, &'static str, Treatment, &'static str);
+type Row = (
+    &'static [Lane],
+    &'static str,
+    &'static str,
+    Treatment,
+    &'static str,
+);
 
 /// Lanes, path, what the text looks like (empty: anything), treatment, reason. The first that fits is applied.
 const ROWS: &[Row] = &[
-    (PROCESS, "process.pid", "", Measured, "differs in every process"),
-    (CONTROL, "control_response/*.response.response.pid", "", Measured, "differs in every process"),
+    (
+        ANY,
+        "**",
+        "^(Error: )?Permission to use .* has been denied because Claude Code is running in don't ask mode\\.",
+        LeadIn,
+        "a long text of the CLI's own",
+    ),
+    (
+        PROCESS,
+        "process.stderr",
+        "^Error in hook callback \\w+:",
+        LeadIn,
+        "a dump of the CLI's own code",
+    ),
+    (
+        PROCESS,
+        "process.pid",
+        "",
+        Measured,
+        "differs in every process",
+    ),
+    (
+        CONTROL,
+        "control_response/success.response.response.pid",
+        "",
+        Measured,
+        "differs in every process",
+    ),
+    (
+        CONTROL,
+        "control_response/success.response.response.commands",
+        "",
+        List("commands"),
+        "the CLI's own prompts",
+    ),
+    (
+        CONTROL,
+        "control_response/success.response.response.agents",
+        "",
+        List("agents"),
+        "the CLI's own prompts",
+    ),
+    (
+        CONTROL,
+        "control_response/success.response.response.models",
+        "",
+        List("models"),
+        "the CLI's own descriptions",
+    ),
+    (
+        CONTROL,
+        "control_response/success.response.response.available_output_styles",
+        "",
+        List("output_styles"),
+        "the CLI's own prompts",
+    ),
+    (
+        CONTROL,
+        "control_request/hook_callback/*.request.input.duration_ms",
+        "",
+        Measured,
+        "time",
+    ),
+    (
+        STREAM,
+        "stream_event/message_start.ttft_ms",
+        "",
+        Measured,
+        "time",
+    ),
+    (STDOUT, "result.duration_ms", "", Measured, "time"),
+    (STDOUT, "result.duration_api_ms", "", Measured, "time"),
+    (STDOUT, "result.ttft_ms", "", Measured, "time"),
+    (STDOUT, "result.ttft_stream_ms", "", Measured, "time"),
+    (STDOUT, "result.time_to_request_ms", "", Measured, "time"),
+    (
+        STDOUT,
+        "result.first_content_frame_ms",
+        "",
+        Measured,
+        "time",
+    ),
+    (
+        STDOUT,
+        "system/init.messaging_socket_path",
+        "",
+        Text("socket_path"),
+        "named after the process id",
+    ),
+    (
+        STDOUT,
+        "system/init.slash_commands",
+        "",
+        List("commands"),
+        "the CLI's own prompts",
+    ),
+    (
+        STDOUT,
+        "system/init.skills",
+        "",
+        List("skills"),
+        "the CLI's own prompts",
+    ),
+    (
+        STDOUT,
+        "system/init.agents",
+        "",
+        List("agents"),
+        "the CLI's own prompts",
+    ),
+    (
+        STDOUT,
+        "system/init.plugins",
+        "",
+        List("plugins"),
+        "the CLI's own prompts",
+    ),
+    (
+        HTTP,
+        "request.headers.content-length",
+        "",
+        LeftOut,
+        "follows from the length of the CLI's own texts",
+    ),
+    (
+        HTTP,
+        "request.body.metadata.user_id",
+        "",
+        Embedded,
+        "a text that holds JSON",
+    ),
+    (
+        HTTP,
+        "request.body.system[].text",
+        "^You are an? ",
+        Text("identity"),
+        "the CLI's own prompt",
+    ),
+    (
+        HTTP,
+        "request.body.messages[].content[].text",
+        "^(<system-reminder>|# Environment)",
+        Text("reminder"),
+        "the CLI's own prompt",
+    ),
+    (
+        HTTP,
+        "request.body.messages[].content",
+        "^(<system-reminder>|# Environment)",
+        Text("reminder"),
+        "the CLI's own prompt",
+    ),
+    (
+        HTTP,
+        "request.body.tools[built-in].**.description",
+        "",
+        Text("description"),
+        "the CLI's own prompt",
+    ),
+    (ENTRIES, "cost-state.startTime", "", Measured, "time"),
+    (ENTRIES, "cost-state.totalAPIDuration", "", Measured, "time"),
+    (
+        ENTRIES,
+        "cost-state.totalAPIDurationWithoutRetries",
+        "",
+        Measured,
+        "time",
+    ),
+    (ENTRIES, "cost-state.totalDuration", "", Measured, "time"),
+    (
+        ENTRIES,
+        "cost-state.totalToolDuration",
+        "",
+        Measured,
+        "time",
+    ),
+    (
+        ENTRIES,
+        "api-request-shape.shape.system[].text",
+        "^You are an? ",
+        Text("identity"),
+        "the CLI's own prompt",
+    ),
+    (
+        ENTRIES,
+        "api-request-shape.shape.tools[built-in].**.description",
+        "",
+        Text("description"),
+        "the CLI's own prompt",
+    ),
+    (
+        ENTRIES,
+        "api-request-blob.message.content[].text",
+        "^(<system-reminder>|# Environment)",
+        Text("reminder"),
+        "the CLI's own prompt",
+    ),
+    (
+        ENTRIES,
+        "api-request-blob.message.content",
+        "^(<system-reminder>|# Environment)",
+        Text("reminder"),
+        "the CLI's own prompt",
+    ),
+    (
+        ENTRIES,
+        "attachment/*.rendered[].content",
+        "^(<system-reminder>|# Environment)",
+        Text("reminder"),
+        "the CLI's own prompt",
+    ),
+    (
+        ENTRIES,
+        "attachment/environment.attachment.snapshot.osVersion",
+        "",
+        Text("os_version"),
+        "the machine's",
+    ),
+    (
+        ENTRIES,
+        "attachment/model.attachment.text",
+        "",
+        Text("model"),
+        "the CLI's own prompt",
+    ),
+    (
+        ENTRIES,
+        "attachment/model.attachment.identity.knowledgeCutoff",
+        "",
+        Text("knowledge_cutoff"),
+        "the CLI's own prompt",
+    ),
+    (
+        ENTRIES,
+        "attachment/prompt_snapshot.attachment.cliPrefix",
+        "",
+        Text("identity"),
+        "the CLI's own prompt",
+    ),
+    (
+        ENTRIES,
+        "attachment/prompt_snapshot.attachment.tools[built-in].**.description",
+        "",
+        Text("description"),
+        "the CLI's own prompt",
+    ),
+    (
+        ENTRIES,
+        "attachment/remote_session_change.attachment.commit",
+        "",
+        Text("attribution"),
+        "the CLI's own prompt",
+    ),
+    (
+        ENTRIES,
+        "attachment/remote_session_change.attachment.pr",
+        "",
+        Text("attribution"),
+        "the CLI's own prompt",
+    ),
 ];
 
 /// The table.
@@ -103,33 +377,53 @@ pub fn rules() -> &'static [Rule] {
 
 fn rule(row: &Row) -> Rule {
     let (lanes, path, text, treatment, reason) = *row;
-    #[expect(clippy::expect_used, reason = "the table is constant, and a test reads every row")]
-    let text = (!text.is_empty()).then(|| Regex::new(text).expect("a regular expression of the table"));
-    Rule { lanes, path: PathPattern::new(path), text, treatment, reason }
+    #[expect(
+        clippy::expect_used,
+        reason = "the table is constant, and a test reads every row"
+    )]
+    let text =
+        (!text.is_empty()).then(|| Regex::new(text).expect("a regular expression of the table"));
+    Rule {
+        lanes,
+        path: PathPattern::new(path),
+        text,
+        treatment,
+        reason,
+    }
 }
 
 /// The table as a page.
 #[must_use]
 pub fn rules_page() -> String {
-    let mut page = String::from(
-        "| lanes | field | looks like | becomes | why |\n|---|---|---|---|---|\n",
-    );
+    let mut page =
+        String::from("| lanes | field | looks like | becomes | why |\n|---|---|---|---|---|\n");
     for rule in rules() {
         let lanes = if rule.lanes.is_empty() {
             "all".to_owned()
         } else {
-            rule.lanes.iter().map(|lane| lane.name()).collect::<Vec<_>>().join(", ")
+            rule.lanes
+                .iter()
+                .map(|lane| lane.name())
+                .collect::<Vec<_>>()
+                .join(", ")
         };
-        let text = rule.text.as_ref().map_or_else(String::new, |text| format!("`{}`", text.as_str().replace('|', "\\|")));
+        let text = rule.text.as_ref().map_or_else(String::new, |text| {
+            format!("`{}`", text.as_str().replace('|', "\\|"))
+        });
         let becomes = match rule.treatment {
             Text(kind) => format!("`[text:{kind}]`"),
             List(kind) => format!("`[list:{kind}]`"),
             Measured => "`[measured]`".to_owned(),
-            LeadIn => "its beginning, then `[text:rest]`".to_owned(),
+            LeadIn => format!("its beginning, then `{REST}`"),
             Embedded => "the JSON it holds".to_owned(),
             LeftOut => "left out of the comparison".to_owned(),
         };
-        let _ = writeln!(page, "| {lanes} | `{}` | {text} | {becomes} | {} |", rule.path.as_str(), rule.reason);
+        let _ = writeln!(
+            page,
+            "| {lanes} | `{}` | {text} | {becomes} | {} |",
+            rule.path.as_str(),
+            rule.reason
+        );
     }
     page
 }

@@ -1,0 +1,88 @@
+//! Entries whose place among the others varies from run to run.
+
+use serde_json::Value;
+
+use crate::drift::trace::Lane;
+
+/// Entries that the CLI writes beside the conversation, when it comes to it: observed on CLI 2.1.316.
+const BESIDE: &[&str] = &["last-prompt", "atis-latch", "mode", "cost-state"];
+
+/// Of these, how many there are varies, too: the last one counts.
+const REPEATED: &str = "last-prompt";
+
+/// The entries of a lane with those behind that are written beside the conversation, by type; all others keep their
+/// order.
+pub(super) fn settled(lane: Lane, entries: &[Value]) -> Vec<Value> {
+    let mut entries = entries.to_vec();
+    if matches!(lane, Lane::Transcript | Lane::Mirror) {
+        for part in entries.chunk_by_mut(|_, next| next["type"] != "file") {
+            part.sort_by_key(rank);
+        }
+        let is_overtaken = |index: usize| {
+            let kind = |index: usize| {
+                entries
+                    .get(index)
+                    .map(|entry: &Value| entry["type"].clone())
+            };
+            kind(index).is_some_and(|kind| kind == REPEATED) && kind(index) == kind(index + 1)
+        };
+        entries = (0..entries.len())
+            .filter(|index| !is_overtaken(*index))
+            .map(|index| entries[index].clone())
+            .collect();
+    }
+    entries
+}
+
+fn rank(entry: &Value) -> usize {
+    let kind = entry["type"].as_str().unwrap_or_default();
+    BESIDE
+        .iter()
+        .position(|beside| *beside == kind)
+        .map_or(0, |place| place + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_last_of_the_prompts_counts() {
+        let entry = |leaf: u8| json!({"type": "last-prompt", "leafUuid": leaf});
+        assert_eq!(
+            settled(Lane::Mirror, &[entry(1), json!({"type": "user"}), entry(2)]),
+            [json!({"type": "user"}), entry(2)]
+        );
+    }
+
+    #[test]
+    fn what_is_written_beside_goes_behind_within_its_file() {
+        let entry = |kind: &str| json!({"type": kind});
+        let entries = [
+            "file",
+            "mode",
+            "user",
+            "last-prompt",
+            "assistant",
+            "file",
+            "mode",
+            "user",
+        ]
+        .map(entry);
+        let expected = [
+            "file",
+            "user",
+            "assistant",
+            "last-prompt",
+            "mode",
+            "file",
+            "user",
+            "mode",
+        ]
+        .map(entry);
+        assert_eq!(settled(Lane::Transcript, &entries), expected);
+        assert_eq!(settled(Lane::Stdout, &entries), entries);
+    }
+}
