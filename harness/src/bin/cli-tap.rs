@@ -10,7 +10,10 @@ use nix::sys::signal::{SigHandler, Signal, raise, signal};
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
     let link = arguments.next().unwrap_or_default();
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    else {
         eprintln!("cli-tap: failed to start its runtime");
         return ExitCode::from(70);
     };
@@ -31,11 +34,19 @@ fn end_like(status: std::process::ExitStatus) -> ExitCode {
     if let Some(number) = status.signal()
         && let Ok(received) = Signal::try_from(number)
     {
-        #[expect(unsafe_code, reason = "the default action replaces tokio's handler, right before the end")]
+        #[expect(
+            unsafe_code,
+            reason = "the default action replaces tokio's handler, right before the end"
+        )]
         unsafe {
             let _ = signal(received, SigHandler::SigDfl);
         }
         let _ = raise(received);
     }
-    status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, |code| std::process::exit(i32::from(code)))
+    status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .map_or(ExitCode::FAILURE, |code| {
+            std::process::exit(i32::from(code))
+        })
 }

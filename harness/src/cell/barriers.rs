@@ -56,22 +56,39 @@ pub(crate) struct Passage {
 
 impl Barriers {
     pub(crate) fn new(recorder: Arc<Recorder>, faults: Vec<Fault>) -> Self {
-        let faults = faults.into_iter().map(|fault| ArmedFault { fault, seen: 0 }).collect();
-        Self { recorder, armed: Mutex::new(Vec::new()), faults: Mutex::new(faults) }
+        let faults = faults
+            .into_iter()
+            .map(|fault| ArmedFault { fault, seen: 0 })
+            .collect();
+        Self {
+            recorder,
+            armed: Mutex::new(Vec::new()),
+            faults: Mutex::new(faults),
+        }
     }
 
     /// Arms a barrier; its first (or nth) match is held until it is released.
     pub(crate) fn arm(&self, point: Point) -> BarrierId {
         let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
-        armed.push(Armed { point, seen: 0, stage: watch::Sender::new(Stage::Armed) });
+        armed.push(Armed {
+            point,
+            seen: 0,
+            stage: watch::Sender::new(Stage::Armed),
+        });
         BarrierId(armed.len() - 1)
     }
 
     /// Records an observation and says what happens to it.
     pub(crate) fn observe(&self, observation: Observation) -> Passage {
-        let (event, (holds, faults)) =
-            self.recorder.record_with(observation, |event| (self.count_barriers(event), self.count_faults(event)));
-        Passage { event, holds, faults, recorder: Arc::clone(&self.recorder) }
+        let (event, (holds, faults)) = self.recorder.record_with(observation, |event| {
+            (self.count_barriers(event), self.count_faults(event))
+        });
+        Passage {
+            event,
+            holds,
+            faults,
+            recorder: Arc::clone(&self.recorder),
+        }
     }
 
     /// Waits until the barrier holds something.
@@ -87,15 +104,22 @@ impl Barriers {
     }
 
     fn stage(&self, barrier: BarrierId) -> watch::Sender<Stage> {
-        self.armed.lock().unwrap_or_else(PoisonError::into_inner)[barrier.0].stage.clone()
+        self.armed.lock().unwrap_or_else(PoisonError::into_inner)[barrier.0]
+            .stage
+            .clone()
     }
 
     fn count_barriers(&self, event: &TraceEvent) -> Vec<watch::Receiver<Stage>> {
         let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut holds = Vec::new();
-        for barrier in armed.iter_mut().filter(|barrier| barrier.point.matches(event)) {
+        for barrier in armed
+            .iter_mut()
+            .filter(|barrier| barrier.point.matches(event))
+        {
             barrier.seen += 1;
-            if barrier.seen == barrier.point.nth.unwrap_or(1) && *barrier.stage.borrow() == Stage::Armed {
+            if barrier.seen == barrier.point.nth.unwrap_or(1)
+                && *barrier.stage.borrow() == Stage::Armed
+            {
                 barrier.stage.send_replace(Stage::Reached);
                 holds.push(barrier.stage.subscribe());
             }
@@ -106,7 +130,10 @@ impl Barriers {
     fn count_faults(&self, event: &TraceEvent) -> Vec<FaultEffect> {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         let mut effects = Vec::new();
-        for armed in faults.iter_mut().filter(|armed| armed.fault.point.matches(event)) {
+        for armed in faults
+            .iter_mut()
+            .filter(|armed| armed.fault.point.matches(event))
+        {
             armed.seen += 1;
             if armed.fault.point.nth.is_none_or(|nth| nth == armed.seen) {
                 effects.push(armed.fault.effect.clone());
@@ -128,7 +155,11 @@ impl Passage {
             // When the barriers are gone the cell is over, and nothing is held any more.
             let _ = hold.wait_for(|stage| *stage == Stage::Released).await;
         }
-        Delayed { event: self.event, faults: self.faults, recorder: self.recorder }
+        Delayed {
+            event: self.event,
+            faults: self.faults,
+            recorder: self.recorder,
+        }
     }
 }
 
@@ -144,7 +175,10 @@ pub(crate) struct Delayed {
 impl Delayed {
     /// Whether nothing is left to wait for.
     pub(crate) fn is_free(&self) -> bool {
-        !self.faults.iter().any(|fault| matches!(fault, FaultEffect::HoldUntil(_)))
+        !self
+            .faults
+            .iter()
+            .any(|fault| matches!(fault, FaultEffect::HoldUntil(_)))
     }
 
     /// Waits for every `hold_until`, and hands back the other faults.
@@ -158,7 +192,9 @@ impl Delayed {
             );
             match fault {
                 FaultEffect::HoldUntil(points) => {
-                    self.recorder.wait_for(self.event.seq, |events| any_met(&points, events)).await;
+                    self.recorder
+                        .wait_for(self.event.seq, |events| any_met(&points, events))
+                        .await;
                 }
                 other => others.push(other),
             }
@@ -170,7 +206,9 @@ impl Delayed {
 fn any_met(points: &[Point], events: &[Arc<TraceEvent>]) -> Option<()> {
     points
         .iter()
-        .any(|point| events.iter().filter(|event| point.matches(event)).count() >= point.nth.unwrap_or(1))
+        .any(|point| {
+            events.iter().filter(|event| point.matches(event)).count() >= point.nth.unwrap_or(1)
+        })
         .then_some(())
 }
 
@@ -196,8 +234,16 @@ mod tests {
     use crate::scenario::{Subject, ToolPhase};
 
     fn point(nth: Option<usize>) -> Point {
-        let subject = Subject::Tool { tool: "publish".into(), phase: ToolPhase::Called };
-        Point { subject, nth, spawn: None, matching: Default::default() }
+        let subject = Subject::Tool {
+            tool: "publish".into(),
+            phase: ToolPhase::Called,
+        };
+        Point {
+            subject,
+            nth,
+            spawn: None,
+            matching: Default::default(),
+        }
     }
 
     fn called() -> Observation {
@@ -215,14 +261,24 @@ mod tests {
         assert!(!held.is_finished());
         barriers.release(barrier);
         held.await.expect("the passage ends");
-        assert!(barriers.observe(called()).wait().await.is_empty(), "a barrier holds once");
+        assert!(
+            barriers.observe(called()).wait().await.is_empty(),
+            "a barrier holds once"
+        );
     }
 
     #[tokio::test]
     async fn hold_until_counts_only_what_comes_after_it() {
         let recorder = Arc::new(Recorder::in_memory());
-        let until = Point { subject: Subject::Cli(crate::scenario::CliPhase::Exited), ..point(None) };
-        let fault = Fault { line: 1, point: point(None), effect: FaultEffect::HoldUntil(vec![until]) };
+        let until = Point {
+            subject: Subject::Cli(crate::scenario::CliPhase::Exited),
+            ..point(None)
+        };
+        let fault = Fault {
+            line: 1,
+            point: point(None),
+            effect: FaultEffect::HoldUntil(vec![until]),
+        };
         let barriers = Barriers::new(Arc::clone(&recorder), vec![fault]);
         recorder.record(Observation::new(Lane::Cli, "exited"));
         let held = tokio::spawn(barriers.observe(called()).wait());

@@ -66,10 +66,17 @@ impl CellContext {
     ///
     /// # Errors
     /// The cell's failure.
-    pub(crate) async fn unless_failed<T>(&self, work: impl Future<Output = T>) -> Result<T, CellError> {
+    pub(crate) async fn unless_failed<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, CellError> {
         let mut failure = self.failure.subscribe();
         let failed = async {
-            match failure.wait_for(Option::is_some).await.map(|failure| failure.clone()) {
+            match failure
+                .wait_for(Option::is_some)
+                .await
+                .map(|failure| failure.clone())
+            {
                 Ok(Some(error)) => error,
                 // The sender lives in `self`.
                 _ => std::future::pending().await,
@@ -89,8 +96,10 @@ impl CellContext {
 
     /// The runner that started process `pid`, by its chain of parents.
     pub(crate) fn runner_of(&self, mut pid: i32) -> Option<String> {
-        let parents: BTreeMap<i32, i32> =
-            super::process_tree::processes().into_iter().map(|process| (process.pid, process.parent)).collect();
+        let parents: BTreeMap<i32, i32> = super::process_tree::processes()
+            .into_iter()
+            .map(|process| (process.pid, process.parent))
+            .collect();
         let runners = self.lock_runners();
         while let Some(parent) = parents.get(&pid) {
             if let Some(name) = runners.get(parent) {

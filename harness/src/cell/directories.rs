@@ -15,7 +15,9 @@ pub(crate) struct CellDirectories {
     made: BTreeSet<PathBuf>,
 }
 
-const PARTS: [&str; 8] = ["home", "config", "cache", "tmp", "work", "state", "bin", "log"];
+const PARTS: [&str; 8] = [
+    "home", "config", "cache", "tmp", "work", "state", "bin", "log",
+];
 
 impl CellDirectories {
     pub(crate) fn create() -> io::Result<Self> {
@@ -23,7 +25,10 @@ impl CellDirectories {
         for part in PARTS {
             std::fs::create_dir(root.path().join(part))?;
         }
-        let mut directories = Self { root, made: BTreeSet::new() };
+        let mut directories = Self {
+            root,
+            made: BTreeSet::new(),
+        };
         directories.made = directories.entries_around();
         Ok(directories)
     }
@@ -66,7 +71,10 @@ impl CellDirectories {
 
     /// What appeared beside the cell's own parts, which nothing in the cell is told to write to.
     pub(crate) fn written_outside(&self) -> Vec<PathBuf> {
-        self.entries_around().difference(&self.made).cloned().collect()
+        self.entries_around()
+            .difference(&self.made)
+            .cloned()
+            .collect()
     }
 
     /// Copies the evidence of a run to `target`.

@@ -17,7 +17,9 @@ pub enum CellError {
         reason: String,
     },
     /// The runner's program cannot be started.
-    #[error("runner {name} cannot be started with `{command}`: {reason}; check `command` in its manifest, or build it first")]
+    #[error(
+        "runner {name} cannot be started with `{command}`: {reason}; check `command` in its manifest, or build it first"
+    )]
     RunnerStart {
         /// Runner and process, such as `worker-1`.
         name: String,
@@ -80,6 +82,9 @@ pub enum CellError {
 
 impl CellError {
     pub(crate) fn surroundings(what: &'static str) -> impl Fn(std::io::Error) -> Self {
-        move |error| Self::Surroundings { what, reason: error.to_string() }
+        move |error| Self::Surroundings {
+            what,
+            reason: error.to_string(),
+        }
     }
 }

@@ -57,12 +57,20 @@ impl Interpreter {
         session: Arc<CellSession>,
         workers: Workers,
     ) -> Self {
-        Self { context, api, taps, session, workers, acted: 0 }
+        Self {
+            context,
+            api,
+            taps,
+            session,
+            workers,
+            acted: 0,
+        }
     }
 
     /// Runs all steps. Barriers are armed first: what they name may come before its step does.
     pub(crate) async fn run(&mut self, steps: &[Step]) -> Result<(), StepsEnd> {
-        let barriers: Vec<Option<BarrierId>> = steps.iter().map(|step| self.arm(&step.kind)).collect();
+        let barriers: Vec<Option<BarrierId>> =
+            steps.iter().map(|step| self.arm(&step.kind)).collect();
         for (step, barrier) in steps.iter().zip(barriers) {
             self.note_step(step);
             match (&step.kind, barrier) {
@@ -85,8 +93,11 @@ impl Interpreter {
     }
 
     fn note_step(&self, step: &Step) {
-        let observation = Observation::new(Lane::Harness, "step").field("line", step.line.to_string());
-        self.context.recorder.record(observation.payload(serde_json::to_value(&step.kind).unwrap_or_default()));
+        let observation =
+            Observation::new(Lane::Harness, "step").field("line", step.line.to_string());
+        self.context
+            .recorder
+            .record(observation.payload(serde_json::to_value(&step.kind).unwrap_or_default()));
     }
 
     async fn at_barrier(
@@ -97,7 +108,12 @@ impl Interpreter {
         actions: &[Action],
     ) -> Result<(), StepsEnd> {
         let context = Arc::clone(&self.context);
-        self.bounded(line, || format!("{point} to be met"), context.barriers.reached(barrier)).await?;
+        self.bounded(
+            line,
+            || format!("{point} to be met"),
+            context.barriers.reached(barrier),
+        )
+        .await?;
         for action in actions {
             self.act(line, action).await?;
         }
@@ -111,34 +127,50 @@ impl Interpreter {
         match awaited {
             Awaited::Status(status) => {
                 let found = recorder.wait_for(after, |events| {
-                    let mut snapshots = events.iter().filter_map(|event| session::snapshot_of(event));
-                    snapshots.any(|snapshot| snapshot.status == *status).then_some(())
+                    let mut snapshots = events
+                        .iter()
+                        .filter_map(|event| session::snapshot_of(event));
+                    snapshots
+                        .any(|snapshot| snapshot.status == *status)
+                        .then_some(())
                 });
-                self.bounded(line, || format!("the session to be {status:?}"), found).await
+                self.bounded(line, || format!("the session to be {status:?}"), found)
+                    .await
             }
             Awaited::Interrupt { tool, arguments } => {
                 let found = recorder.wait_for(after, |events| {
-                    let snapshots = events.iter().filter_map(|event| session::snapshot_of(event));
-                    snapshots.filter_map(|snapshot| interrupt_or_end(snapshot, tool)).next()
+                    let snapshots = events
+                        .iter()
+                        .filter_map(|event| session::snapshot_of(event));
+                    snapshots
+                        .filter_map(|snapshot| interrupt_or_end(snapshot, tool))
+                        .next()
                 });
                 let expected = || format!("an interrupt for {tool}");
                 let Some(interrupt) = self.bounded(line, expected, found).await? else {
                     let seen = format!("none will come: {}", self.state());
-                    return Err(StepsEnd::Failure(StepFailure { line, expected: expected(), seen }));
+                    return Err(StepsEnd::Failure(StepFailure {
+                        line,
+                        expected: expected(),
+                        seen,
+                    }));
                 };
                 match arguments {
-                    Some(arguments) if *arguments != interrupt.arguments => Err(StepsEnd::Failure(StepFailure {
-                        line,
-                        expected: format!("an interrupt for {tool} that shows {arguments}"),
-                        seen: format!("one that shows {}", interrupt.arguments),
-                    })),
+                    Some(arguments) if *arguments != interrupt.arguments => {
+                        Err(StepsEnd::Failure(StepFailure {
+                            line,
+                            expected: format!("an interrupt for {tool} that shows {arguments}"),
+                            seen: format!("one that shows {}", interrupt.arguments),
+                        }))
+                    }
                     _ => Ok(()),
                 }
             }
             Awaited::Point(point) => {
                 let nth = point.nth.unwrap_or(1);
                 let found = recorder.wait_for(0, |events| {
-                    (events.iter().filter(|event| point.matches(event)).count() >= nth).then_some(())
+                    (events.iter().filter(|event| point.matches(event)).count() >= nth)
+                        .then_some(())
                 });
                 self.bounded(line, || format!("{point}"), found).await
             }
@@ -153,11 +185,19 @@ impl Interpreter {
         work: impl Future<Output = T>,
     ) -> Result<T, StepsEnd> {
         let bound = self.context.bounds.step;
-        match self.context.unless_failed(tokio::time::timeout(bound, work)).await? {
+        match self
+            .context
+            .unless_failed(tokio::time::timeout(bound, work))
+            .await?
+        {
             Ok(done) => Ok(done),
             Err(_) => {
                 let seen = format!("not within {bound:?}; {}", self.state());
-                Err(StepsEnd::Failure(StepFailure { line, expected: expected(), seen }))
+                Err(StepsEnd::Failure(StepFailure {
+                    line,
+                    expected: expected(),
+                    seen,
+                }))
             }
         }
     }
@@ -165,13 +205,26 @@ impl Interpreter {
     /// Where the session stands, for a message.
     fn state(&self) -> String {
         let events = self.context.recorder.events();
-        let Some(snapshot) = events.iter().rev().find_map(|event| session::snapshot_of(event)) else {
+        let Some(snapshot) = events
+            .iter()
+            .rev()
+            .find_map(|event| session::snapshot_of(event))
+        else {
             return "the session has no snapshot yet".to_owned();
         };
-        let pending: Vec<String> =
-            snapshot.pending_interrupts.iter().map(|i| format!("{} {}", i.tool, i.arguments)).collect();
-        let error = snapshot.last_turn_error.map_or_else(String::new, |error| format!("; its last turn failed: {error}"));
-        format!("the session is {:?}, its pending interrupts are [{}]{error}", snapshot.status, pending.join(", "))
+        let pending: Vec<String> = snapshot
+            .pending_interrupts
+            .iter()
+            .map(|i| format!("{} {}", i.tool, i.arguments))
+            .collect();
+        let error = snapshot.last_turn_error.map_or_else(String::new, |error| {
+            format!("; its last turn failed: {error}")
+        });
+        format!(
+            "the session is {:?}, its pending interrupts are [{}]{error}",
+            snapshot.status,
+            pending.join(", ")
+        )
     }
 
     async fn act(&mut self, line: usize, action: &Action) -> Result<(), StepsEnd> {
@@ -181,7 +234,11 @@ impl Interpreter {
                 let answer = self.session.send(text.clone()).await?;
                 expect_accepted(line, "the message", *accepted, answer)?;
             }
-            Action::Resolve { tool, decision, accepted } => {
+            Action::Resolve {
+                tool,
+                decision,
+                accepted,
+            } => {
                 let answer = self.session.resolve(tool, decision.clone()).await?;
                 let answer = answer.ok_or_else(|| {
                     StepsEnd::Failure(StepFailure {
@@ -212,10 +269,18 @@ impl Interpreter {
         match target {
             Target::WorkerTree | Target::WorkerOnly => {
                 let alone = target == Target::WorkerOnly;
-                let Some(name) = self.workers.newest_name() else { return Ok(()) };
+                let Some(name) = self.workers.newest_name() else {
+                    return Ok(());
+                };
                 let spawns = self.taps.running_of(&name);
-                spawns.iter().for_each(|(number, _)| self.api.orphaned(*number));
-                let also = if alone { Vec::new() } else { tap_server::process_ids(&spawns) };
+                spawns
+                    .iter()
+                    .for_each(|(number, _)| self.api.orphaned(*number));
+                let also = if alone {
+                    Vec::new()
+                } else {
+                    tap_server::process_ids(&spawns)
+                };
                 self.workers.kill_newest(also, alone).await;
             }
             Target::Cli => {
@@ -234,23 +299,34 @@ impl Interpreter {
         };
         let observation = Observation::new(Lane::Fault, "signal").field("signal", signal.as_str());
         self.context.recorder.record(observation);
-        pid.into_iter().for_each(|pid| process_tree::signal_process(pid, signal));
+        pid.into_iter()
+            .for_each(|pid| process_tree::signal_process(pid, signal));
     }
 
     fn note_kill(&self, target: Target) {
         let payload: Value = json!({"target": target});
-        self.context.recorder.record(Observation::new(Lane::Fault, "kill").payload(payload));
+        self.context
+            .recorder
+            .record(Observation::new(Lane::Fault, "kill").payload(payload));
     }
 }
 
 /// The pending interrupt of `tool`; or `None`, when nothing is due and so none can come any more.
 fn interrupt_or_end(snapshot: Snapshot, tool: &str) -> Option<Option<PendingInterrupt>> {
     let idle = snapshot.status == SessionStatus::Idle;
-    let pending = snapshot.pending_interrupts.into_iter().find(|interrupt| interrupt.tool == tool);
+    let pending = snapshot
+        .pending_interrupts
+        .into_iter()
+        .find(|interrupt| interrupt.tool == tool);
     (pending.is_some() || idle).then_some(pending)
 }
 
-fn expect_accepted(line: usize, what: &str, expected: bool, seen: Accepted) -> Result<(), StepsEnd> {
+fn expect_accepted(
+    line: usize,
+    what: &str,
+    expected: bool,
+    seen: Accepted,
+) -> Result<(), StepsEnd> {
     let words = |accepted: bool| if accepted { "accepted" } else { "refused" };
     if seen.accepted == expected {
         return Ok(());

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use mock_messages_api::{ApiEvent, Directive, JournalEntry, MockMessagesApi, Observer, Outcome, Script};
+use mock_messages_api::{
+    ApiEvent, Directive, JournalEntry, MockMessagesApi, Observer, Outcome, Script,
+};
 use serde_json::Value;
 
 use super::barriers::Barriers;
@@ -22,15 +24,24 @@ pub(crate) struct CellApi {
 }
 
 impl CellApi {
-    pub(crate) async fn start(barriers: &Arc<Barriers>, script: Script, key: &str) -> Result<Self, CellError> {
+    pub(crate) async fn start(
+        barriers: &Arc<Barriers>,
+        script: Script,
+        key: &str,
+    ) -> Result<Self, CellError> {
         let orphans = Arc::new(Mutex::new(Vec::new()));
-        let observer = TraceObserver { barriers: Arc::clone(barriers), orphans: Arc::clone(&orphans) };
+        let observer = TraceObserver {
+            barriers: Arc::clone(barriers),
+            orphans: Arc::clone(&orphans),
+        };
         let api = MockMessagesApi::builder()
             .observer(Arc::new(observer))
             .api_key(key)
             .start()
             .await
-            .map_err(CellError::surroundings("the Messages API could not listen on loopback"))?;
+            .map_err(CellError::surroundings(
+                "the Messages API could not listen on loopback",
+            ))?;
         api.mount(SESSION, script);
         Ok(Self { api, orphans })
     }
@@ -42,7 +53,10 @@ impl CellApi {
 
     /// Marks a CLI process as an orphan.
     pub(crate) fn orphaned(&self, spawn: usize) {
-        self.orphans.lock().unwrap_or_else(PoisonError::into_inner).push(spawn);
+        self.orphans
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(spawn);
     }
 
     /// Puts the journal on the trace, for the checks: one `journalled` event a request. Its clients are
@@ -99,18 +113,38 @@ impl Observer for TraceObserver {
     async fn observe(&self, event: ApiEvent) -> Directive {
         let spawn = event.request().client.as_deref().and_then(spawn_of_label);
         let number = event.request().number.to_string();
-        let observation = |kind: &str| Observation::new(Lane::Api, kind).spawn(spawn).field("number", number.clone());
+        let observation = |kind: &str| {
+            Observation::new(Lane::Api, kind)
+                .spawn(spawn)
+                .field("number", number.clone())
+        };
         let observation = match event {
-            ApiEvent::RequestArrived { method, path, body, .. } => {
-                let kind = if self.is_orphan(spawn) { "orphan_request" } else { "request" };
-                observation(kind).field("method", method).field("path", path).payload(Value::clone(&body))
+            ApiEvent::RequestArrived {
+                method, path, body, ..
+            } => {
+                let kind = if self.is_orphan(spawn) {
+                    "orphan_request"
+                } else {
+                    "request"
+                };
+                observation(kind)
+                    .field("method", method)
+                    .field("path", path)
+                    .payload(Value::clone(&body))
             }
-            ApiEvent::ReplyChosen { exchange, status, .. } => observation("reply")
-                .field("exchange", exchange.map_or_else(|| "none".to_owned(), |exchange| exchange.to_string()))
+            ApiEvent::ReplyChosen {
+                exchange, status, ..
+            } => observation("reply")
+                .field(
+                    "exchange",
+                    exchange.map_or_else(|| "none".to_owned(), |exchange| exchange.to_string()),
+                )
                 .field("status", status.to_string()),
-            ApiEvent::BeforeEvent { index, event_type, .. } => {
-                observation("event").field("index", index.to_string()).field("type", event_type)
-            }
+            ApiEvent::BeforeEvent {
+                index, event_type, ..
+            } => observation("event")
+                .field("index", index.to_string())
+                .field("type", event_type),
             ApiEvent::Finished { end, .. } => observation("finished").field("end", end_name(end)),
         };
         let faults = self.barriers.observe(observation).wait().await;
@@ -126,7 +160,10 @@ impl TraceObserver {
 }
 
 fn end_name(end: mock_messages_api::ReplyEnd) -> String {
-    serde_json::to_value(end).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(end)
+        .ok()
+        .and_then(|name| name.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 fn directive(faults: &[FaultEffect]) -> Directive {

@@ -1,7 +1,6 @@
 //! Process trees on Linux: who descends from whom, and how to end all of them at once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -14,13 +13,31 @@ use tokio::signal::unix::{SignalKind, signal};
 pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
-    pub(crate) state: char,
-    pub(crate) command: String,
+    state: char,
+    name: String,
+}
+
+impl Process {
+    /// Its command line, or its name when it has none. Read on demand: most processes are only counted.
+    pub(crate) fn command(&self) -> String {
+        let line = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line)
+            .replace('\0', " ")
+            .trim()
+            .to_owned();
+        if line.is_empty() {
+            self.name.clone()
+        } else {
+            line
+        }
+    }
 }
 
 /// All processes that `/proc` shows.
 pub(crate) fn processes() -> Vec<Process> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
     entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
         .filter_map(read_process)
@@ -28,19 +45,22 @@ pub(crate) fn processes() -> Vec<Process> {
 }
 
 fn read_process(pid: i32) -> Option<Process> {
-    let directory = PathBuf::from(format!("/proc/{pid}"));
-    let stat = std::fs::read_to_string(directory.join("stat")).ok()?;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name is in parentheses and may hold spaces and parentheses itself.
-    let (name, rest) = stat.rsplit_once(')')?;
+    let (before, rest) = stat.rsplit_once(')')?;
+    let name = before
+        .split_once('(')
+        .map_or(before, |(_, name)| name)
+        .to_owned();
     let mut rest = rest.split_whitespace();
     let state = rest.next()?.chars().next()?;
     let parent = rest.next()?.parse().ok()?;
-    let command = std::fs::read(directory.join("cmdline"))
-        .map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " ").trim().to_owned())
-        .ok()
-        .filter(|line| !line.is_empty())
-        .unwrap_or_else(|| name.split_once('(').map_or_else(String::new, |(_, name)| name.to_owned()));
-    Some(Process { pid, parent, state, command })
+    Some(Process {
+        pid,
+        parent,
+        state,
+        name,
+    })
 }
 
 /// The living descendants of `root`, without `root`.
@@ -74,7 +94,10 @@ pub(crate) fn freeze_trees(roots: &[i32]) -> BTreeSet<i32> {
     loop {
         let fresh: Vec<i32> = roots
             .iter()
-            .flat_map(|root| std::iter::once(*root).chain(descendants(*root).into_iter().map(|process| process.pid)))
+            .flat_map(|root| {
+                std::iter::once(*root)
+                    .chain(descendants(*root).into_iter().map(|process| process.pid))
+            })
             .filter(|pid| !frozen.contains(pid))
             .collect();
         if fresh.is_empty() {
@@ -119,7 +142,12 @@ pub(crate) async fn remaining_descendants(bound: Duration) -> Vec<Process> {
 
 /// Kills and reaps everything below this process.
 pub(crate) async fn end_all_descendants(bound: Duration) {
-    kill_trees(&own_descendants().iter().map(|process| process.pid).collect::<Vec<_>>());
+    kill_trees(
+        &own_descendants()
+            .iter()
+            .map(|process| process.pid)
+            .collect::<Vec<_>>(),
+    );
     remaining_descendants(bound).await;
 }
 
@@ -135,7 +163,39 @@ fn own_pid() -> i32 {
 /// the runtime waits for, may be among the dead too: the runtime then sees them as gone.
 fn reap_orphans() {
     let own = own_pid();
-    for process in processes().into_iter().filter(|process| process.parent == own && process.state == 'Z') {
+    for process in processes()
+        .into_iter()
+        .filter(|process| process.parent == own && process.state == 'Z')
+    {
         let _ = waitpid(Pid::from_raw(process.pid), Some(WaitPidFlag::WNOHANG));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_found_and_ended_whatever_its_groups() {
+        let mut shell = std::process::Command::new("sh");
+        shell
+            .args(["-c", "setsid sleep 600 & sleep 600 & wait"])
+            .stdout(std::process::Stdio::null());
+        let mut child = shell.spawn().expect("sh starts");
+        let root = i32::try_from(child.id()).expect("a pid");
+        let named = |processes: &[Process]| {
+            processes
+                .iter()
+                .filter(|process| process.command() == "sleep 600")
+                .count()
+        };
+        while named(&descendants(root)) < 2 {
+            std::thread::yield_now();
+        }
+        assert!(kill_trees(&[root]).len() >= 3);
+        child.wait().expect("it ends");
+        while named(&descendants(own_pid())) > 0 {
+            std::thread::yield_now();
+        }
     }
 }

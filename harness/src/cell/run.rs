@@ -44,7 +44,9 @@ pub async fn run(request: CellRequest) -> CellReport {
         last_events,
         evidence,
     };
-    let error = |error: CellError| Verdict::Error { message: error.to_string() };
+    let error = |error: CellError| Verdict::Error {
+        message: error.to_string(),
+    };
     let cell = match Cell::prepare(&request) {
         Ok(cell) => cell,
         Err(failed) => return report(error(failed), Vec::new(), Vec::new(), None),
@@ -54,9 +56,20 @@ pub async fn run(request: CellRequest) -> CellReport {
     process_tree::end_all_descendants(cell.context.bounds.end).await;
     let judged = match &ended {
         Ok(Ended::NotApplicable { missing }) => {
-            return report(Verdict::NotApplicable { missing: missing.clone() }, Vec::new(), Vec::new(), None);
+            return report(
+                Verdict::NotApplicable {
+                    missing: missing.clone(),
+                },
+                Vec::new(),
+                Vec::new(),
+                None,
+            );
         }
-        Ok(Ended::Judged { failure }) => checks::judge(&cell.context.plan, &cell.context.recorder.events(), failure.as_ref()),
+        Ok(Ended::Judged { failure }) => checks::judge(
+            &cell.context.plan,
+            &cell.context.recorder.events(),
+            failure.as_ref(),
+        ),
         Err(_) => Vec::new(),
     };
     let failed = judged.iter().any(|check| !check.passed);
@@ -66,8 +79,17 @@ pub async fn run(request: CellRequest) -> CellReport {
         Ok(_) => Verdict::Passed,
     };
     let evidence = cell.keep_evidence(&request, &verdict);
-    let last_events = if verdict == Verdict::Passed { Vec::new() } else { cell.last_events(&judged) };
-    report(verdict, judged.into_iter().map(CheckReport::from).collect(), last_events, evidence)
+    let last_events = if verdict == Verdict::Passed {
+        Vec::new()
+    } else {
+        cell.last_events(&judged)
+    };
+    report(
+        verdict,
+        judged.into_iter().map(CheckReport::from).collect(),
+        last_events,
+        evidence,
+    )
 }
 
 struct Cell {
@@ -78,19 +100,30 @@ struct Cell {
 impl Cell {
     fn prepare(request: &CellRequest) -> Result<Self, CellError> {
         become_subreaper()?;
-        let directories =
-            CellDirectories::create().map_err(CellError::surroundings("the cell's directories could not be made"))?;
+        let directories = CellDirectories::create().map_err(CellError::surroundings(
+            "the cell's directories could not be made",
+        ))?;
         let recorder = Recorder::to_file(&directories.log().join("trace.jsonl"))
             .map_err(CellError::surroundings("the trace could not be written"))?;
         let bounds = bounds(request);
         let mut plan = request.plan.clone();
         plan.agent.options.cwd = directories.work().to_string_lossy().into_owned();
         let context = CellContext::new(plan, Arc::new(recorder), bounds, directories.log());
-        Ok(Self { directories, context: Arc::new(context) })
+        Ok(Self {
+            directories,
+            context: Arc::new(context),
+        })
     }
 
     async fn run(&self, request: &CellRequest) -> Result<Ended, CellError> {
-        let api = Arc::new(CellApi::start(&self.context.barriers, request.plan.model.script().clone(), API_KEY).await?);
+        let api = Arc::new(
+            CellApi::start(
+                &self.context.barriers,
+                request.plan.model.script().clone(),
+                API_KEY,
+            )
+            .await?,
+        );
         let (taps, tap_link) = self.serve_taps(request, &api)?;
         let spawn = self.runner_spawn(request, &tap_link);
         let (client, split) = self.start_client(&spawn).await?;
@@ -99,13 +132,18 @@ impl Cell {
             client.shut_down().await?;
             return Ok(Ended::NotApplicable { missing });
         }
-        let ended = self.run_steps(request, &api, taps, spawn, client, split).await;
+        let ended = self
+            .run_steps(request, &api, taps, spawn, client, split)
+            .await;
         process_tree::end_all_descendants(self.context.bounds.end).await;
         self.record_ends(&api).await;
         ended
     }
 
-    async fn start_client(&self, spawn: &RunnerSpawn) -> Result<(Arc<RunnerProcess>, bool), CellError> {
+    async fn start_client(
+        &self,
+        spawn: &RunnerSpawn,
+    ) -> Result<(Arc<RunnerProcess>, bool), CellError> {
         let client = RunnerProcess::start(&self.context, spawn, Role::Client, "client").await?;
         if client.identity.capabilities.contains(&Capability::Split) {
             return Ok((Arc::new(client), true));
@@ -126,7 +164,10 @@ impl Cell {
     ) -> Result<Ended, CellError> {
         let agent = self.context.plan.agent.clone();
         client.request::<Value>("agent/define", &agent).await?;
-        let session = Arc::new(CellSession::new(Arc::clone(&self.context), Arc::clone(&client)));
+        let session = Arc::new(CellSession::new(
+            Arc::clone(&self.context),
+            Arc::clone(&client),
+        ));
         let watching = tokio::spawn(Arc::clone(&session).watch());
         let mut workers = Workers::new(Arc::clone(&self.context), spawn, agent);
         if split {
@@ -134,8 +175,13 @@ impl Cell {
         } else {
             workers.adopt(Arc::clone(&client)).await?;
         }
-        let mut interpreter =
-            Interpreter::new(Arc::clone(&self.context), Arc::clone(api), taps, Arc::clone(&session), workers);
+        let mut interpreter = Interpreter::new(
+            Arc::clone(&self.context),
+            Arc::clone(api),
+            taps,
+            Arc::clone(&session),
+            workers,
+        );
         let failure = match interpreter.run(&request.plan.steps).await {
             Ok(()) => None,
             Err(StepsEnd::Failure(failure)) => Some(failure),
@@ -144,7 +190,8 @@ impl Cell {
         watching.abort();
         // The session as it is when everything was done; later it is only read.
         session.refresh().await?;
-        self.shut_down(&mut interpreter, &client, failure.is_some()).await?;
+        self.shut_down(&mut interpreter, &client, failure.is_some())
+            .await?;
         Ok(Ended::Judged { failure })
     }
 
@@ -170,7 +217,7 @@ impl Cell {
         for process in process_tree::remaining_descendants(self.context.bounds.end).await {
             self.context.recorder.record(
                 Observation::new(Lane::Harness, "leftover_process")
-                    .field("command", process.command)
+                    .field("command", process.command())
                     .field("pid", process.pid.to_string()),
             );
         }
@@ -180,7 +227,9 @@ impl Cell {
         api.record_journal(&self.context.recorder).await;
         for path in self.directories.written_outside() {
             let path = path.to_string_lossy().into_owned();
-            self.context.recorder.record(Observation::new(Lane::Harness, "written_outside").field("path", path));
+            self.context
+                .recorder
+                .record(Observation::new(Lane::Harness, "written_outside").field("path", path));
         }
     }
 
@@ -196,7 +245,7 @@ impl Cell {
         symlink(&request.tap, &link).map_err(&failed)?;
         let settings = TapSettings {
             socket: socket.to_string_lossy().into_owned(),
-            reported_variables: self.cli_environment().into_iter().map(|(name, _)| name).collect(),
+            reported_variables: self.cli_environment().into_keys().collect(),
         };
         let text = serde_json::to_string(&settings).unwrap_or_default();
         std::fs::write(binaries.join(SETTINGS_FILE), text).map_err(&failed)?;
@@ -214,12 +263,18 @@ impl Cell {
 
     fn runner_spawn(&self, request: &CellRequest, link: &Path) -> RunnerSpawn {
         let path = std::env::var("PATH").unwrap_or_default();
-        let environment = self.cell_environment().into_iter().chain([("PATH".to_owned(), path)]);
+        let environment = self
+            .cell_environment()
+            .into_iter()
+            .chain([("PATH".to_owned(), path)]);
         RunnerSpawn {
             command: request.runner.clone(),
             environment: environment.collect(),
             state_dir: self.directories.state().to_string_lossy().into_owned(),
-            cli: CliCommand { path: link.to_string_lossy().into_owned(), env: self.cli_environment() },
+            cli: CliCommand {
+                path: link.to_string_lossy().into_owned(),
+                env: self.cli_environment(),
+            },
         }
     }
 
@@ -229,7 +284,10 @@ impl Cell {
         BTreeMap::from([
             ("HOME".to_owned(), path(self.directories.home())),
             ("TMPDIR".to_owned(), path(self.directories.temporary())),
-            ("CLAUDE_CONFIG_DIR".to_owned(), path(self.directories.config())),
+            (
+                "CLAUDE_CONFIG_DIR".to_owned(),
+                path(self.directories.config()),
+            ),
             ("XDG_CACHE_HOME".to_owned(), path(self.directories.cache())),
             ("LANG".to_owned(), "C.UTF-8".to_owned()),
         ])
@@ -243,17 +301,28 @@ impl Cell {
         environment
     }
 
-    fn keep_evidence(&self, request: &CellRequest, verdict: &Verdict) -> Option<std::path::PathBuf> {
-        let wanted = request.keep || !matches!(verdict, Verdict::Passed | Verdict::NotApplicable { .. });
+    fn keep_evidence(
+        &self,
+        request: &CellRequest,
+        verdict: &Verdict,
+    ) -> Option<std::path::PathBuf> {
+        let wanted =
+            request.keep || !matches!(verdict, Verdict::Passed | Verdict::NotApplicable { .. });
         if !wanted {
             return None;
         }
-        self.directories.keep(&request.evidence).ok().map(|()| request.evidence.clone())
+        self.directories
+            .keep(&request.evidence)
+            .ok()
+            .map(|()| request.evidence.clone())
     }
 
     /// The last events of adapter, CLI and API before the first finding, or of all when it has no place.
     fn last_events(&self, judged: &[checks::Judgement]) -> Vec<String> {
-        let place = judged.iter().find(|check| !check.passed).and_then(|check| check.at_seq);
+        let place = judged
+            .iter()
+            .find(|check| !check.passed)
+            .and_then(|check| check.at_seq);
         crate::trace::last_events(&self.context.recorder.events(), place)
     }
 }
@@ -262,14 +331,21 @@ fn bounds(request: &CellRequest) -> Bounds {
     let seconds = |seconds: f64| Duration::from_secs_f64(seconds * request.timeout_scale);
     let step = if request.cli.real { 60.0 } else { 10.0 };
     Bounds {
-        step: request.plan.step_timeout.map_or_else(|| seconds(step), |bound| bound.mul_f64(request.timeout_scale)),
+        step: request.plan.step_timeout.map_or_else(
+            || seconds(step),
+            |bound| bound.mul_f64(request.timeout_scale),
+        ),
         start: seconds(30.0),
         end: seconds(if request.cli.real { 20.0 } else { 5.0 }),
     }
 }
 
 fn missing_capabilities(required: &[Capability], offered: &[Capability]) -> Vec<String> {
-    required.iter().filter(|needed| !offered.contains(needed)).map(|needed| needed.wire_name()).collect()
+    required
+        .iter()
+        .filter(|needed| !offered.contains(needed))
+        .map(|needed| needed.wire_name())
+        .collect()
 }
 
 /// From now on, what the processes below this one leave behind comes to this one.
@@ -304,9 +380,13 @@ pub(crate) fn enforced_environment() -> BTreeMap<String, String> {
 /// # Errors
 /// When stdin holds no request.
 pub async fn run_from_stdin() -> Result<(), CellError> {
-    let text = std::io::read_to_string(std::io::stdin()).map_err(CellError::surroundings("stdin could not be read"))?;
-    let request: CellRequest = serde_json::from_str(&text)
-        .map_err(|error| CellError::Surroundings { what: "stdin holds no cell request", reason: error.to_string() })?;
+    let text = std::io::read_to_string(std::io::stdin())
+        .map_err(CellError::surroundings("stdin could not be read"))?;
+    let request: CellRequest =
+        serde_json::from_str(&text).map_err(|error| CellError::Surroundings {
+            what: "stdin holds no cell request",
+            reason: error.to_string(),
+        })?;
     let report = run(request).await;
     println!("{}", json!(report));
     Ok(())

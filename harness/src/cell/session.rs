@@ -8,7 +8,8 @@ use super::context::CellContext;
 use super::error::CellError;
 use super::runner::RunnerProcess;
 use crate::protocol::{
-    Accepted, PendingInterrupt, SessionParams, SessionResolveParams, SessionSendParams, SessionStartParams, Snapshot,
+    Accepted, PendingInterrupt, SessionParams, SessionResolveParams, SessionSendParams,
+    SessionStartParams, Snapshot,
 };
 use crate::scenario::Decision;
 use crate::trace::{Lane, Observation, TraceEvent};
@@ -31,7 +32,12 @@ pub(crate) struct CellSession {
 
 impl CellSession {
     pub(crate) fn new(context: Arc<CellContext>, client: Arc<RunnerProcess>) -> Self {
-        Self { context, client, answered: Mutex::default(), refreshing: tokio::sync::Mutex::default() }
+        Self {
+            context,
+            client,
+            answered: Mutex::default(),
+            refreshing: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Takes a snapshot whenever the runner says that something changed, until it is aborted.
@@ -61,7 +67,10 @@ impl CellSession {
     }
 
     async fn take_snapshot(&self) -> Result<Snapshot, CellError> {
-        let snapshot: Snapshot = self.client.request("session/snapshot", &this_session()).await?;
+        let snapshot: Snapshot = self
+            .client
+            .request("session/snapshot", &this_session())
+            .await?;
         let status = serde_json::to_value(snapshot.status).unwrap_or_default();
         self.context.recorder.record(
             Observation::new(Lane::Harness, SNAPSHOT)
@@ -73,12 +82,26 @@ impl CellSession {
     }
 
     pub(crate) async fn start(&self, message: Option<String>) -> Result<(), CellError> {
-        let params = SessionStartParams { session_id: SESSION_ID.to_owned(), message };
-        self.client.request::<Value>("session/start", &params).await.map(drop)
+        let params = SessionStartParams {
+            session_id: SESSION_ID.to_owned(),
+            message,
+        };
+        self.client
+            .request::<Value>("session/start", &params)
+            .await
+            .map(drop)
     }
 
     pub(crate) async fn send(&self, text: String) -> Result<Accepted, CellError> {
-        self.client.request("session/send", &SessionSendParams { session_id: SESSION_ID.to_owned(), text }).await
+        self.client
+            .request(
+                "session/send",
+                &SessionSendParams {
+                    session_id: SESSION_ID.to_owned(),
+                    text,
+                },
+            )
+            .await
     }
 
     pub(crate) async fn cancel(&self) -> Result<Accepted, CellError> {
@@ -88,39 +111,66 @@ impl CellSession {
     /// Answers the pending interrupt of `tool`, or again the one that was answered before.
     ///
     /// `None` when there is neither.
-    pub(crate) async fn resolve(&self, tool: &str, decision: Decision) -> Result<Option<Accepted>, CellError> {
+    pub(crate) async fn resolve(
+        &self,
+        tool: &str,
+        decision: Decision,
+    ) -> Result<Option<Accepted>, CellError> {
         let snapshot = self.refresh().await?;
-        let pending = snapshot.pending_interrupts.into_iter().find(|interrupt| interrupt.tool == tool);
-        let Some(interrupt) = pending.or_else(|| self.answered_before(tool)) else { return Ok(None) };
+        let pending = snapshot
+            .pending_interrupts
+            .into_iter()
+            .find(|interrupt| interrupt.tool == tool);
+        let Some(interrupt) = pending.or_else(|| self.answered_before(tool)) else {
+            return Ok(None);
+        };
         let (approved, rejection_message) = match decision {
             Decision::Approve => (true, None),
             Decision::Reject(message) => (false, message),
         };
         let interrupt_id = interrupt.interrupt_id.clone();
-        self.answered.lock().unwrap_or_else(PoisonError::into_inner).push(interrupt.clone());
+        self.answered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(interrupt.clone());
         self.context.recorder.record(
             Observation::new(Lane::Harness, "resolved")
                 .field("tool", tool)
                 .field("approved", approved.to_string())
                 .payload(json!({"interrupt": interrupt, "rejection_message": rejection_message})),
         );
-        let params =
-            SessionResolveParams { session_id: SESSION_ID.to_owned(), interrupt_id, approved, rejection_message };
-        self.client.request("session/resolve", &params).await.map(Some)
+        let params = SessionResolveParams {
+            session_id: SESSION_ID.to_owned(),
+            interrupt_id,
+            approved,
+            rejection_message,
+        };
+        self.client
+            .request("session/resolve", &params)
+            .await
+            .map(Some)
     }
 
     fn answered_before(&self, tool: &str) -> Option<PendingInterrupt> {
         let answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        answered.iter().rev().find(|interrupt| interrupt.tool == tool).cloned()
+        answered
+            .iter()
+            .rev()
+            .find(|interrupt| interrupt.tool == tool)
+            .cloned()
     }
 }
 
 fn this_session() -> SessionParams {
-    SessionParams { session_id: SESSION_ID.to_owned() }
+    SessionParams {
+        session_id: SESSION_ID.to_owned(),
+    }
 }
 
 /// The snapshot that an event holds.
 pub(crate) fn snapshot_of(event: &TraceEvent) -> Option<Snapshot> {
     let is_snapshot = event.lane == Lane::Harness && event.kind == SNAPSHOT;
-    is_snapshot.then(|| serde_json::from_value(event.payload.clone()).ok()).flatten()
+    is_snapshot
+        .then(|| serde_json::from_value(event.payload.clone()).ok())
+        .flatten()
 }

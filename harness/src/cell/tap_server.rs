@@ -48,7 +48,14 @@ impl TapServer {
         enforced: BTreeMap<String, String>,
         defaults: BTreeMap<String, String>,
     ) -> Arc<Self> {
-        Arc::new(Self { context, api, cli, enforced, defaults, spawns: Mutex::default() })
+        Arc::new(Self {
+            context,
+            api,
+            cli,
+            enforced,
+            defaults,
+            spawns: Mutex::default(),
+        })
     }
 
     /// Serves taps until it is aborted.
@@ -61,16 +68,28 @@ impl TapServer {
     /// The CLI processes that worker `name` started and that still run, with their numbers.
     pub(crate) fn running_of(&self, name: &str) -> Vec<(usize, Spawn)> {
         let mine = |spawn: &Spawn| !spawn.ended && spawn.worker.as_deref() == Some(name);
-        self.numbered().into_iter().filter(|(_, spawn)| mine(spawn)).collect()
+        self.numbered()
+            .into_iter()
+            .filter(|(_, spawn)| mine(spawn))
+            .collect()
     }
 
     /// The newest CLI process that still runs.
     pub(crate) fn newest_running(&self) -> Option<Spawn> {
-        self.numbered().into_iter().rev().map(|(_, spawn)| spawn).find(|spawn| !spawn.ended)
+        self.numbered()
+            .into_iter()
+            .rev()
+            .map(|(_, spawn)| spawn)
+            .find(|spawn| !spawn.ended)
     }
 
     fn numbered(&self) -> Vec<(usize, Spawn)> {
-        self.lock().iter().cloned().enumerate().map(|(index, spawn)| (index + 1, spawn)).collect()
+        self.lock()
+            .iter()
+            .cloned()
+            .enumerate()
+            .map(|(index, spawn)| (index + 1, spawn))
+            .collect()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Spawn>> {
@@ -90,16 +109,36 @@ impl TapServer {
             }
         });
         let mut lines = BufReader::new(reader).lines();
-        let Some(FromTap::Started { pid, arguments, cwd, environment }) = next(&mut lines).await else { return };
+        let Some(FromTap::Started {
+            pid,
+            arguments,
+            cwd,
+            environment,
+        }) = next(&mut lines).await
+        else {
+            return;
+        };
         if is_probe(&arguments) {
-            self.context.recorder.record(Observation::new(Lane::Cli, "probed"));
+            self.context
+                .recorder
+                .record(Observation::new(Lane::Cli, "probed"));
             let _ = answers.send(self.start(arguments, BTreeMap::new(), true));
             return;
         }
         let number = self.add_spawn(pid);
         let worker = self.lock()[number - 1].worker.clone();
-        let (inbound, outbound) = (lane(Direction::In, &answers), lane(Direction::Out, &answers));
-        let tap = Tap { server: &self, number, worker, answers, inbound, outbound };
+        let (inbound, outbound) = (
+            lane(Direction::In, &answers),
+            lane(Direction::Out, &answers),
+        );
+        let tap = Tap {
+            server: &self,
+            number,
+            worker,
+            answers,
+            inbound,
+            outbound,
+        };
         tap.started(arguments, cwd, environment).await;
         while let Some(message) = next(&mut lines).await {
             tap.take(message).await;
@@ -110,7 +149,12 @@ impl TapServer {
     fn add_spawn(&self, tap_pid: i32) -> usize {
         let worker = self.context.runner_of(tap_pid);
         let mut spawns = self.lock();
-        spawns.push(Spawn { worker, tap_pid, cli_pid: None, ended: false });
+        spawns.push(Spawn {
+            worker,
+            tap_pid,
+            cli_pid: None,
+            ended: false,
+        });
         spawns.len()
     }
 
@@ -127,7 +171,9 @@ impl TapServer {
     }
 }
 
-async fn next(lines: &mut tokio::io::Lines<BufReader<tokio::net::unix::OwnedReadHalf>>) -> Option<FromTap> {
+async fn next(
+    lines: &mut tokio::io::Lines<BufReader<tokio::net::unix::OwnedReadHalf>>,
+) -> Option<FromTap> {
     let line = lines.next_line().await.ok().flatten()?;
     serde_json::from_str(&line).ok()
 }
@@ -139,19 +185,30 @@ fn is_probe(arguments: &[String]) -> bool {
 
 /// What waits for its turn in one direction.
 enum Waiting {
-    Line { number: u64, bytes: Bytes, passage: Passage },
+    Line {
+        number: u64,
+        bytes: Bytes,
+        passage: Passage,
+    },
     End,
 }
 
 /// Starts the one task that lets the lines of a direction through in their order. A barrier stops the
 /// direction; a `hold_until` delays its own line alone.
-fn lane(direction: Direction, answers: &mpsc::UnboundedSender<ToTap>) -> mpsc::UnboundedSender<Waiting> {
+fn lane(
+    direction: Direction,
+    answers: &mpsc::UnboundedSender<ToTap>,
+) -> mpsc::UnboundedSender<Waiting> {
     let (sender, mut waiting) = mpsc::unbounded_channel();
     let answers = answers.clone();
     tokio::spawn(async move {
         while let Some(next) = waiting.recv().await {
             match next {
-                Waiting::Line { number, bytes, passage } => {
+                Waiting::Line {
+                    number,
+                    bytes,
+                    passage,
+                } => {
                     let delayed = passage.wait_for_barriers().await;
                     let free = delayed.is_free();
                     let forwarding = forward(direction, number, bytes, delayed, answers.clone());
@@ -177,7 +234,11 @@ async fn forward(
 ) {
     let faults = delayed.wait().await;
     let writes = (!faults.is_empty()).then(|| apply(bytes, faults));
-    let _ = answers.send(ToTap::Forward { direction, number, writes });
+    let _ = answers.send(ToTap::Forward {
+        direction,
+        number,
+        writes,
+    });
 }
 
 struct Tap<'a> {
@@ -192,26 +253,50 @@ struct Tap<'a> {
 impl Tap<'_> {
     fn observation(&self, kind: &str) -> Observation {
         let observation = Observation::new(Lane::Cli, kind).spawn(Some(self.number));
-        self.worker.iter().fold(observation, |observation, worker| observation.worker(worker))
+        self.worker.iter().fold(observation, |observation, worker| {
+            observation.worker(worker)
+        })
     }
 
-    async fn started(&self, arguments: Vec<String>, cwd: String, environment: BTreeMap<String, Option<String>>) {
+    async fn started(
+        &self,
+        arguments: Vec<String>,
+        cwd: String,
+        environment: BTreeMap<String, Option<String>>,
+    ) {
         let observation = self
             .observation("spawned")
             .payload(json!({"arguments": arguments, "cwd": cwd, "environment": environment}));
-        let faults = self.server.context.barriers.observe(observation).wait().await;
-        let arguments = faults.into_iter().fold(arguments, |arguments, fault| match fault {
-            FaultEffect::Argv { drop, add } => edit_arguments(arguments, &drop, add),
-            _ => arguments,
-        });
-        let url = ("ANTHROPIC_BASE_URL".to_owned(), self.server.api.base_url(self.number));
-        let _ = self.answers.send(self.server.start(arguments, BTreeMap::from([url]), false));
+        let faults = self
+            .server
+            .context
+            .barriers
+            .observe(observation)
+            .wait()
+            .await;
+        let arguments = faults
+            .into_iter()
+            .fold(arguments, |arguments, fault| match fault {
+                FaultEffect::Argv { drop, add } => edit_arguments(arguments, &drop, add),
+                _ => arguments,
+            });
+        let url = (
+            "ANTHROPIC_BASE_URL".to_owned(),
+            self.server.api.base_url(self.number),
+        );
+        let _ = self
+            .answers
+            .send(self.server.start(arguments, BTreeMap::from([url]), false));
     }
 
     async fn take(&self, message: FromTap) {
         match message {
             FromTap::Running { pid } => self.server.lock()[self.number - 1].cli_pid = Some(pid),
-            FromTap::Line { direction, number, bytes } => self.take_line(direction, number, bytes),
+            FromTap::Line {
+                direction,
+                number,
+                bytes,
+            } => self.take_line(direction, number, bytes),
             FromTap::End { direction } => self.take_end(direction),
             FromTap::Stderr { bytes } => self.take_stderr(bytes),
             FromTap::Exited { code, signal } => self.take_exit(code, signal).await,
@@ -222,12 +307,22 @@ impl Tap<'_> {
     /// Recorded in the order of arrival; let through in a task of its own, so that the other
     /// direction goes on.
     fn take_line(&self, direction: Direction, number: u64, bytes: Bytes) {
-        let passage = self.server.context.barriers.observe(frame(self.observation("frame"), direction, &bytes));
-        let _ = self.lane(direction).send(Waiting::Line { number, bytes, passage });
+        let passage = self.server.context.barriers.observe(frame(
+            self.observation("frame"),
+            direction,
+            &bytes,
+        ));
+        let _ = self.lane(direction).send(Waiting::Line {
+            number,
+            bytes,
+            passage,
+        });
     }
 
     fn take_end(&self, direction: Direction) {
-        let observation = self.observation("stream_end").field("direction", direction.wire_name());
+        let observation = self
+            .observation("stream_end")
+            .field("direction", direction.wire_name());
         self.server.context.recorder.record(observation);
         let _ = self.lane(direction).send(Waiting::End);
     }
@@ -240,11 +335,21 @@ impl Tap<'_> {
     }
 
     fn take_stderr(&self, bytes: Bytes) {
-        let path = self.server.context.log.join(format!("cli-{}.stderr", self.number));
-        let file = std::fs::File::options().create(true).append(true).open(path);
+        let path = self
+            .server
+            .context
+            .log
+            .join(format!("cli-{}.stderr", self.number));
+        let file = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(path);
         // Evidence only: the trace has the text as well.
         let _ = file.and_then(|mut file| file.write_all(bytes.lossy().as_bytes()));
-        self.server.context.recorder.record(self.observation("stderr").payload(Value::String(bytes.lossy())));
+        self.server.context.recorder.record(
+            self.observation("stderr")
+                .payload(Value::String(bytes.lossy())),
+        );
     }
 
     async fn take_exit(&self, code: Option<i32>, signal: Option<i32>) {
@@ -266,7 +371,10 @@ impl Tap<'_> {
 
     fn ended(&self, status: &str) {
         self.server.lock()[self.number - 1].ended = true;
-        self.server.context.recorder.record(self.observation("exited").field("status", status));
+        self.server
+            .context
+            .recorder
+            .record(self.observation("exited").field("status", status));
     }
 }
 
@@ -275,7 +383,9 @@ fn frame(observation: Observation, direction: Direction, bytes: &Bytes) -> Obser
     let text = bytes.lossy();
     let observation = observation.field("direction", direction.wire_name());
     let Ok(value) = serde_json::from_str::<Value>(&text) else {
-        return observation.field("type", "not_json").payload(Value::String(text));
+        return observation
+            .field("type", "not_json")
+            .payload(Value::String(text));
     };
     let names = [
         ("type", "/type"),
@@ -286,28 +396,41 @@ fn frame(observation: Observation, direction: Direction, bytes: &Bytes) -> Obser
         ("request_id", "/request_id"),
         ("request_id", "/response/request_id"),
     ];
-    let named = names.iter().fold(observation, |observation, (name, pointer)| {
-        match value.pointer(pointer).and_then(Value::as_str) {
-            Some(found) => observation.field(name, found),
-            None => observation,
-        }
-    });
+    let named = names
+        .iter()
+        .fold(observation, |observation, (name, pointer)| {
+            match value.pointer(pointer).and_then(Value::as_str) {
+                Some(found) => observation.field(name, found),
+                None => observation,
+            }
+        });
     named.payload(value)
 }
 
 /// What is written in the place of a line.
 fn apply(bytes: Bytes, faults: Vec<FaultEffect>) -> Vec<Bytes> {
-    faults.into_iter().fold(vec![bytes], |writes, fault| match fault {
-        FaultEffect::Drop => Vec::new(),
-        FaultEffect::Duplicate { times } => {
-            writes.iter().flat_map(|write| std::iter::repeat_n(write.clone(), times)).collect()
-        }
-        FaultEffect::Inject { lines } => {
-            lines.into_iter().map(|line| Bytes::new(format!("{line}\n").into_bytes())).chain(writes).collect()
-        }
-        FaultEffect::Split { after } => writes.into_iter().flat_map(|write| split(write, after)).collect(),
-        FaultEffect::Argv { .. } | FaultEffect::HoldUntil(_) | FaultEffect::Reset | FaultEffect::Truncate => writes,
-    })
+    faults
+        .into_iter()
+        .fold(vec![bytes], |writes, fault| match fault {
+            FaultEffect::Drop => Vec::new(),
+            FaultEffect::Duplicate { times } => writes
+                .iter()
+                .flat_map(|write| std::iter::repeat_n(write.clone(), times))
+                .collect(),
+            FaultEffect::Inject { lines } => lines
+                .into_iter()
+                .map(|line| Bytes::new(format!("{line}\n").into_bytes()))
+                .chain(writes)
+                .collect(),
+            FaultEffect::Split { after } => writes
+                .into_iter()
+                .flat_map(|write| split(write, after))
+                .collect(),
+            FaultEffect::Argv { .. }
+            | FaultEffect::HoldUntil(_)
+            | FaultEffect::Reset
+            | FaultEffect::Truncate => writes,
+        })
 }
 
 fn split(bytes: Bytes, after: usize) -> [Bytes; 2] {
@@ -321,7 +444,9 @@ fn edit_arguments(arguments: Vec<String>, drop: &[String], add: Vec<String>) -> 
     let mut kept = Vec::new();
     let mut arguments = arguments.into_iter().peekable();
     while let Some(argument) = arguments.next() {
-        let name = argument.split_once('=').map_or(argument.as_str(), |(name, _)| name);
+        let name = argument
+            .split_once('=')
+            .map_or(argument.as_str(), |(name, _)| name);
         if !drop.iter().any(|flag| flag == name) {
             kept.push(argument);
         } else if !argument.contains('=') {
@@ -334,12 +459,17 @@ fn edit_arguments(arguments: Vec<String>, drop: &[String], add: Vec<String>) -> 
 
 /// The taps and the CLIs of some processes, to be killed with their worker.
 pub(crate) fn process_ids(spawns: &[(usize, Spawn)]) -> Vec<i32> {
-    spawns.iter().flat_map(|(_, spawn)| std::iter::once(spawn.tap_pid).chain(spawn.cli_pid)).collect()
+    spawns
+        .iter()
+        .flat_map(|(_, spawn)| std::iter::once(spawn.tap_pid).chain(spawn.cli_pid))
+        .collect()
 }
 
 /// A listener at `path`.
 pub(crate) fn listen(path: &std::path::Path) -> Result<UnixListener, CellError> {
-    UnixListener::bind(path).map_err(CellError::surroundings("the tap's socket could not be made"))
+    UnixListener::bind(path).map_err(CellError::surroundings(
+        "the tap's socket could not be made",
+    ))
 }
 
 #[cfg(test)]
@@ -350,9 +480,13 @@ mod tests {
     #[test]
     fn flags_are_taken_out_in_both_forms() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let arguments = words("--verbose --model x --resume=1 --await-initialize --input-format stream-json");
+        let arguments =
+            words("--verbose --model x --resume=1 --await-initialize --input-format stream-json");
         let drop = words("--await-initialize --model --resume");
-        assert_eq!(edit_arguments(arguments, &drop, words("--new")), words("--verbose --input-format stream-json --new"));
+        assert_eq!(
+            edit_arguments(arguments, &drop, words("--new")),
+            words("--verbose --input-format stream-json --new")
+        );
     }
 
     #[test]

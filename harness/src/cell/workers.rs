@@ -21,8 +21,19 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    pub(crate) fn new(context: Arc<CellContext>, spawn: RunnerSpawn, agent: AgentDefinition) -> Self {
-        Self { context, spawn, agent, running: Vec::new(), launched: 0, shared: false }
+    pub(crate) fn new(
+        context: Arc<CellContext>,
+        spawn: RunnerSpawn,
+        agent: AgentDefinition,
+    ) -> Self {
+        Self {
+            context,
+            spawn,
+            agent,
+            running: Vec::new(),
+            launched: 0,
+            shared: false,
+        }
     }
 
     /// For a runner without the capability `split`: its one process is the worker as well.
@@ -47,9 +58,15 @@ impl Workers {
 
     /// Stops the newest worker as a deployment would.
     pub(crate) async fn stop_newest(&mut self) -> Result<(), CellError> {
-        let Some(worker) = self.running.pop() else { return Ok(()) };
+        let Some(worker) = self.running.pop() else {
+            return Ok(());
+        };
         worker.request::<Value>("worker/stop", &json!({})).await?;
-        if self.shared { Ok(()) } else { worker.shut_down().await }
+        if self.shared {
+            Ok(())
+        } else {
+            worker.shut_down().await
+        }
     }
 
     pub(crate) async fn stop_all(&mut self) -> Result<(), CellError> {

@@ -12,9 +12,15 @@ pub(super) fn effect_after_approval(view: &View<'_>) -> Vec<Finding> {
         .map(|effect| {
             Finding::new(
                 format!("{} had its effect without an approval", effect.params.tool),
-                format!("an approval of {} {} first", effect.params.tool, effect.params.arguments),
+                format!(
+                    "an approval of {} {} first",
+                    effect.params.tool, effect.params.arguments
+                ),
                 match &effect.params.execution {
-                    Some(execution) => format!("its effect for tool use {}, which nobody approved", execution.tool_use_id),
+                    Some(execution) => format!(
+                        "its effect for tool use {}, which nobody approved",
+                        execution.tool_use_id
+                    ),
                     None => "its effect inside the segment, outside any tool Step".to_owned(),
                 },
             )
@@ -31,7 +37,10 @@ pub(super) fn effect_arguments(view: &View<'_>) -> Vec<Finding> {
             let shown = &approval_of(effect, &resolutions)?.interrupt.arguments;
             (*shown != effect.params.arguments).then(|| {
                 Finding::new(
-                    format!("{} ran with other arguments than were approved", effect.params.tool),
+                    format!(
+                        "{} ran with other arguments than were approved",
+                        effect.params.tool
+                    ),
                     shown.to_string(),
                     effect.params.arguments.to_string(),
                 )
@@ -42,10 +51,18 @@ pub(super) fn effect_arguments(view: &View<'_>) -> Vec<Finding> {
 }
 
 pub(super) fn rejected_without_effect(view: &View<'_>) -> Vec<Finding> {
-    let rejected: Vec<Resolution> = view.resolutions().into_iter().filter(|resolution| !resolution.approved).collect();
+    let rejected: Vec<Resolution> = view
+        .resolutions()
+        .into_iter()
+        .filter(|resolution| !resolution.approved)
+        .collect();
     view.calls()
         .iter()
-        .filter(|call| rejected.iter().any(|resolution| may_be_of(call, resolution)))
+        .filter(|call| {
+            rejected
+                .iter()
+                .any(|resolution| may_be_of(call, resolution))
+        })
         .map(|call| {
             Finding::new(
                 format!("{} was called although it was rejected", call.params.tool),
@@ -60,7 +77,10 @@ pub(super) fn rejected_without_effect(view: &View<'_>) -> Vec<Finding> {
 /// The approval that was given for a call before it happened.
 fn approval_of<'a>(call: &Call<'_>, resolutions: &'a [Resolution]) -> Option<&'a Resolution> {
     let earlier = |resolution: &&Resolution| resolution.seq < call.event.seq;
-    let first = resolutions.iter().filter(earlier).find(|resolution| is_of(call, resolution))?;
+    let first = resolutions
+        .iter()
+        .filter(earlier)
+        .find(|resolution| is_of(call, resolution))?;
     first.approved.then_some(first)
 }
 
@@ -68,7 +88,8 @@ fn is_of(call: &Call<'_>, resolution: &Resolution) -> bool {
     let same_use = |execution: &crate::protocol::ToolExecution| {
         execution.tool_use_id == resolution.interrupt.tool_call_id
     };
-    call.params.tool == resolution.interrupt.tool && call.params.execution.as_ref().is_some_and(same_use)
+    call.params.tool == resolution.interrupt.tool
+        && call.params.execution.as_ref().is_some_and(same_use)
 }
 
 /// Like `is_of`, but a call outside any tool Step counts too, when it is the same in all that is shown.

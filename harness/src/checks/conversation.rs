@@ -10,9 +10,13 @@ use crate::protocol::MessageRole;
 use crate::trace::{Lane, TraceEvent};
 
 pub(super) fn record_reaches_model(view: &View<'_>) -> Vec<Finding> {
-    let (Some(snapshot), true) = (view.last_snapshot(), view.completed()) else { return Vec::new() };
+    let (Some(snapshot), true) = (view.last_snapshot(), view.completed()) else {
+        return Vec::new();
+    };
     let requests = view.answered_requests();
-    let Some(last) = requests.last() else { return Vec::new() };
+    let Some(last) = requests.last() else {
+        return Vec::new();
+    };
     snapshot
         .tool_calls
         .iter()
@@ -21,7 +25,10 @@ pub(super) fn record_reaches_model(view: &View<'_>) -> Vec<Finding> {
             let told = last.tool_result(&record.tool_call_id);
             (told.as_ref() != Some(&record.output)).then(|| {
                 Finding::new(
-                    format!("the model was not told what is recorded for {}", record.tool),
+                    format!(
+                        "the model was not told what is recorded for {}",
+                        record.tool
+                    ),
                     format!("the tool result {:?}", record.output),
                     told.map_or_else(|| "no tool result".to_owned(), |told| format!("{told:?}")),
                 )
@@ -34,21 +41,33 @@ pub(super) fn record_reaches_model(view: &View<'_>) -> Vec<Finding> {
 /// The user texts that the adapter accepted, in order.
 fn accepted_texts(view: &View<'_>) -> Vec<String> {
     let asked = view.of(Lane::Runner, "sent").filter_map(|event| {
-        let text = |name: &str| event.payload.get(name).and_then(Value::as_str).map(str::to_owned);
+        let text = |name: &str| {
+            event
+                .payload
+                .get(name)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
         match event.fields.get("method").map(String::as_str) {
             Some("session/start") => text("message").map(|text| (event.seq, text)),
             Some("session/send") => text("text").map(|text| (event.seq, text)),
             _ => None,
         }
     });
-    asked.filter(|(seq, _)| was_accepted(view, *seq)).map(|(_, text)| text).collect()
+    asked
+        .filter(|(seq, _)| was_accepted(view, *seq))
+        .map(|(_, text)| text)
+        .collect()
 }
 
 /// Whether the first answer after `seq` took the message; `session/start` answers nothing else.
 fn was_accepted(view: &View<'_>, seq: u64) -> bool {
     let answered = |event: &&TraceEvent| {
         event.seq > seq
-            && event.fields.get("method").is_some_and(|method| method == "session/start" || method == "session/send")
+            && event
+                .fields
+                .get("method")
+                .is_some_and(|method| method == "session/start" || method == "session/send")
     };
     view.of(Lane::Runner, "answered")
         .find(answered)
@@ -58,9 +77,15 @@ fn was_accepted(view: &View<'_>, seq: u64) -> bool {
 pub(super) fn user_texts(view: &View<'_>) -> Vec<Finding> {
     let accepted = accepted_texts(view);
     let requests = view.answered_requests();
-    let (Some(last), true) = (requests.last(), view.completed()) else { return Vec::new() };
+    let (Some(last), true) = (requests.last(), view.completed()) else {
+        return Vec::new();
+    };
     // Reminders and notes stand between the person's texts; only those that were accepted count.
-    let told: Vec<String> = last.user_texts().into_iter().filter(|text| accepted.contains(text)).collect();
+    let told: Vec<String> = last
+        .user_texts()
+        .into_iter()
+        .filter(|text| accepted.contains(text))
+        .collect();
     if told == accepted {
         return Vec::new();
     }
@@ -69,18 +94,41 @@ pub(super) fn user_texts(view: &View<'_>) -> Vec<Finding> {
 }
 
 pub(super) fn message_answered(view: &View<'_>) -> Vec<Finding> {
-    let Some(snapshot) = view.last_snapshot() else { return Vec::new() };
+    let Some(snapshot) = view.last_snapshot() else {
+        return Vec::new();
+    };
     let mut findings = Vec::new();
-    let stored: Vec<&str> =
-        snapshot.messages.iter().filter(|message| message.role == MessageRole::User).map(|message| &*message.text).collect();
-    let lost: Vec<String> = accepted_texts(view).into_iter().filter(|text| !stored.contains(&&**text)).collect();
+    let stored: Vec<&str> = snapshot
+        .messages
+        .iter()
+        .filter(|message| message.role == MessageRole::User)
+        .map(|message| &*message.text)
+        .collect();
+    let lost: Vec<String> = accepted_texts(view)
+        .into_iter()
+        .filter(|text| !stored.contains(&&**text))
+        .collect();
     if !lost.is_empty() {
-        findings.push(Finding::new("accepted messages are not in the session", format!("{lost:?}"), format!("{stored:?}")));
+        findings.push(Finding::new(
+            "accepted messages are not in the session",
+            format!("{lost:?}"),
+            format!("{stored:?}"),
+        ));
     }
-    let open = snapshot.messages.last().is_some_and(|message| message.role != MessageRole::Assistant);
+    let open = snapshot
+        .messages
+        .last()
+        .is_some_and(|message| message.role != MessageRole::Assistant);
     if view.completed() && open {
-        let seen = snapshot.messages.last().map_or_else(String::new, |message| format!("{:?}", message.text));
-        findings.push(Finding::new("the session is idle without an answer", "a message of the model last", seen));
+        let seen = snapshot
+            .messages
+            .last()
+            .map_or_else(String::new, |message| format!("{:?}", message.text));
+        findings.push(Finding::new(
+            "the session is idle without an answer",
+            "a message of the model last",
+            seen,
+        ));
     }
     findings
 }
@@ -89,12 +137,23 @@ pub(super) fn delta_prefix(view: &View<'_>) -> Vec<Finding> {
     let messages = committed_messages(view);
     let mut live: BTreeMap<(String, String), (String, u64)> = BTreeMap::new();
     for event in view.of(Lane::Runner, "event") {
-        let text = |pointer: &str| event.payload.pointer(pointer).map(ToString::to_string).unwrap_or_default();
+        let text = |pointer: &str| {
+            event
+                .payload
+                .pointer(pointer)
+                .map(ToString::to_string)
+                .unwrap_or_default()
+        };
         let delta = event.payload.pointer("/data/text").and_then(Value::as_str);
-        let message = event.payload.pointer("/data/message_id").and_then(Value::as_str);
-        if let (Some("text_delta"), Some(delta), Some(message)) =
-            (event.fields.get("event").map(String::as_str), delta, message)
-        {
+        let message = event
+            .payload
+            .pointer("/data/message_id")
+            .and_then(Value::as_str);
+        if let (Some("text_delta"), Some(delta), Some(message)) = (
+            event.fields.get("event").map(String::as_str),
+            delta,
+            message,
+        ) {
             let attempt = format!("{} {}", text("/step_execution_id"), text("/attempt"));
             let entry = live.entry((message.to_owned(), attempt)).or_default();
             entry.0.push_str(delta);
@@ -106,7 +165,12 @@ pub(super) fn delta_prefix(view: &View<'_>) -> Vec<Finding> {
             let whole = messages.get(&message)?;
             (!whole.starts_with(&joined)).then(|| {
                 let words = format!("the live text of {message} is no beginning of it");
-                Finding::new(words, format!("a beginning of {whole:?}"), format!("{joined:?}")).at(seq)
+                Finding::new(
+                    words,
+                    format!("a beginning of {whole:?}"),
+                    format!("{joined:?}"),
+                )
+                .at(seq)
             })
         })
         .collect()
@@ -115,15 +179,29 @@ pub(super) fn delta_prefix(view: &View<'_>) -> Vec<Finding> {
 /// The text of each assistant message that a CLI reported, by message id.
 fn committed_messages(view: &View<'_>) -> BTreeMap<String, String> {
     let mut by_spawn: BTreeMap<(usize, String), String> = BTreeMap::new();
-    for event in view.of(Lane::Cli, "frame").filter(|event| is_assistant(event)) {
-        let id = event.payload.pointer("/message/id").and_then(Value::as_str).unwrap_or_default();
+    for event in view
+        .of(Lane::Cli, "frame")
+        .filter(|event| is_assistant(event))
+    {
+        let id = event
+            .payload
+            .pointer("/message/id")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let text = text_of(event.payload.pointer("/message/content"));
-        by_spawn.entry((event.spawn.unwrap_or_default(), id.to_owned())).or_default().push_str(&text);
+        by_spawn
+            .entry((event.spawn.unwrap_or_default(), id.to_owned()))
+            .or_default()
+            .push_str(&text);
     }
-    by_spawn.into_iter().map(|((_, id), text)| (id, text)).collect()
+    by_spawn
+        .into_iter()
+        .map(|((_, id), text)| (id, text))
+        .collect()
 }
 
 fn is_assistant(event: &TraceEvent) -> bool {
-    let field = |name: &str, value: &str| event.fields.get(name).is_some_and(|found| found == value);
+    let field =
+        |name: &str, value: &str| event.fields.get(name).is_some_and(|found| found == value);
     field("direction", "out") && field("type", "assistant")
 }

@@ -8,15 +8,25 @@ use super::view::{Call, View};
 pub(super) fn single_attempt_effect(view: &View<'_>) -> Vec<Finding> {
     let mut effects: BTreeMap<String, Vec<Call<'_>>> = BTreeMap::new();
     for effect in view.effects() {
-        if let (true, Some(execution)) = (view.is_single_attempt(&effect.params.tool), &effect.params.execution) {
-            effects.entry(execution.idempotency_key.clone()).or_default().push(effect);
+        if let (true, Some(execution)) = (
+            view.is_single_attempt(&effect.params.tool),
+            &effect.params.execution,
+        ) {
+            effects
+                .entry(execution.idempotency_key.clone())
+                .or_default()
+                .push(effect);
         }
     }
     effects
         .into_iter()
         .filter_map(|(key, effects)| {
             let second = effects.get(1)?;
-            let message = format!("{} had its effect {} times", second.params.tool, effects.len());
+            let message = format!(
+                "{} had its effect {} times",
+                second.params.tool,
+                effects.len()
+            );
             let seen = format!("{} effects under the key {key}", effects.len());
             Some(Finding::new(message, "at most one effect", seen).at(second.event.seq))
         })
@@ -29,7 +39,12 @@ pub(super) fn idempotency_key(view: &View<'_>) -> Vec<Finding> {
         .into_iter()
         .filter_map(|call| {
             let execution = call.params.execution?;
-            Some((call.event.seq, call.params.tool, execution.tool_use_id, execution.idempotency_key))
+            Some((
+                call.event.seq,
+                call.params.tool,
+                execution.tool_use_id,
+                execution.idempotency_key,
+            ))
         })
         .collect();
     let mut keys_of_use: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -39,7 +54,8 @@ pub(super) fn idempotency_key(view: &View<'_>) -> Vec<Finding> {
         let keys = keys_of_use.entry(tool_use).or_default();
         keys.insert(key);
         if keys.len() > 1 {
-            let message = format!("two attempts of one call of {tool} carry different idempotency keys");
+            let message =
+                format!("two attempts of one call of {tool} carry different idempotency keys");
             let seen = keys.iter().copied().collect::<Vec<_>>().join(", ");
             findings.push(Finding::new(message, "one key for all attempts", seen).at(*seq));
         }

@@ -13,5 +13,5 @@ mod table;
 mod transcript;
 mod view;
 
-pub(crate) use table::{Judgement, judge};
 pub use table::{CHECKS, Check, find};
+pub(crate) use table::{Judgement, judge};

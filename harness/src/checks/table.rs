@@ -30,8 +30,17 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    pub(super) fn new(message: impl Into<String>, expected: impl Into<String>, seen: impl Into<String>) -> Self {
-        Self { message: message.into(), expected: expected.into(), seen: seen.into(), at_seq: None }
+    pub(super) fn new(
+        message: impl Into<String>,
+        expected: impl Into<String>,
+        seen: impl Into<String>,
+    ) -> Self {
+        Self {
+            message: message.into(),
+            expected: expected.into(),
+            seen: seen.into(),
+            at_seq: None,
+        }
     }
 
     pub(super) fn at(mut self, seq: u64) -> Self {
@@ -67,8 +76,16 @@ impl From<Judgement> for CheckReport {
 }
 
 /// Holds every check against a trace.
-pub(crate) fn judge(plan: &Plan, events: &[Arc<TraceEvent>], failure: Option<&StepFailure>) -> Vec<Judgement> {
-    let view = View { plan, events, failure };
+pub(crate) fn judge(
+    plan: &Plan,
+    events: &[Arc<TraceEvent>],
+    failure: Option<&StepFailure>,
+) -> Vec<Judgement> {
+    let view = View {
+        plan,
+        events,
+        failure,
+    };
     CHECKS.iter().map(|check| judge_one(check, &view)).collect()
 }
 
@@ -76,10 +93,21 @@ fn judge_one(check: &Check, view: &View<'_>) -> Judgement {
     let mut findings = (check.find)(view).into_iter();
     let Some(first) = findings.next() else {
         let empty = String::new;
-        return Judgement { id: check.id, passed: true, at_seq: None, message: empty(), expected: empty(), seen: empty() };
+        return Judgement {
+            id: check.id,
+            passed: true,
+            at_seq: None,
+            message: empty(),
+            expected: empty(),
+            seen: empty(),
+        };
     };
     let more = findings.count();
-    let message = if more == 0 { first.message } else { format!("{} (and {more} more)", first.message) };
+    let message = if more == 0 {
+        first.message
+    } else {
+        format!("{} (and {more} more)", first.message)
+    };
     Judgement {
         id: check.id,
         passed: false,
@@ -298,6 +326,10 @@ mod tests {
     fn ids_are_unique_and_found() {
         let ids: BTreeSet<&str> = CHECKS.iter().map(|check| check.id).collect();
         assert_eq!(ids.len(), CHECKS.len());
-        assert!(CHECKS.iter().all(|check| find(check.id).is_some_and(|found| found.promise == check.promise)));
+        assert!(
+            CHECKS
+                .iter()
+                .all(|check| find(check.id).is_some_and(|found| found.promise == check.promise))
+        );
     }
 }

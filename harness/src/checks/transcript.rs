@@ -10,22 +10,38 @@ use crate::trace::{Lane, TraceEvent};
 
 pub(super) fn one_deferral(view: &View<'_>) -> Vec<Finding> {
     let mut deferrals: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for event in view.of(Lane::Cli, "frame").filter(|event| is_deferral(event)) {
-        deferrals.entry(event.spawn.unwrap_or_default()).or_default().push(event.seq);
+    for event in view
+        .of(Lane::Cli, "frame")
+        .filter(|event| is_deferral(event))
+    {
+        deferrals
+            .entry(event.spawn.unwrap_or_default())
+            .or_default()
+            .push(event.seq);
     }
     deferrals
         .into_iter()
         .filter(|(_, places)| places.len() > 1)
         .map(|(spawn, places)| {
             let seen = format!("{} in CLI process {spawn}", places.len());
-            Finding::new("a segment deferred more than one call", "one deferral", seen).at(places[1])
+            Finding::new(
+                "a segment deferred more than one call",
+                "one deferral",
+                seen,
+            )
+            .at(places[1])
         })
         .collect()
 }
 
 fn is_deferral(event: &TraceEvent) -> bool {
-    event.fields.get("direction").is_some_and(|direction| direction == "in")
-        && event.payload.pointer("/response/response/hookSpecificOutput/permissionDecision")
+    event
+        .fields
+        .get("direction")
+        .is_some_and(|direction| direction == "in")
+        && event
+            .payload
+            .pointer("/response/response/hookSpecificOutput/permissionDecision")
             == Some(&Value::String("defer".to_owned()))
 }
 
@@ -45,11 +61,19 @@ pub(super) fn sound(view: &View<'_>) -> Vec<Finding> {
     let mut roots: BTreeMap<&str, usize> = BTreeMap::new();
     for entry in &entries {
         if !known.insert(entry.uuid) {
-            findings.push(finding("two transcript entries have one uuid", "a uuid of its own", entry));
+            findings.push(finding(
+                "two transcript entries have one uuid",
+                "a uuid of its own",
+                entry,
+            ));
         }
         match entry.parent {
             Some(parent) if !known.contains(parent) => {
-                findings.push(finding("a transcript entry has an unknown parent", "an earlier entry", entry));
+                findings.push(finding(
+                    "a transcript entry has an unknown parent",
+                    "an earlier entry",
+                    entry,
+                ));
             }
             Some(_) => {}
             None => {
@@ -69,12 +93,18 @@ pub(super) fn sound(view: &View<'_>) -> Vec<Finding> {
 
 fn finding(message: &str, expected: &str, entry: &Entry<'_>) -> Finding {
     let parent = entry.parent.unwrap_or("none");
-    Finding::new(message, expected, format!("entry {} with parent {parent}", entry.uuid)).at(entry.seq)
+    Finding::new(
+        message,
+        expected,
+        format!("entry {} with parent {parent}", entry.uuid),
+    )
+    .at(entry.seq)
 }
 
 /// Tool uses on the way from the root to the last entry that have no result.
 fn dangling(entries: &[Entry<'_>]) -> Vec<Finding> {
-    let by_uuid: BTreeMap<&str, &Entry<'_>> = entries.iter().map(|entry| (entry.uuid, entry)).collect();
+    let by_uuid: BTreeMap<&str, &Entry<'_>> =
+        entries.iter().map(|entry| (entry.uuid, entry)).collect();
     let answered: BTreeSet<String> = entries
         .iter()
         .flat_map(|entry| content(entry.value))
@@ -90,7 +120,9 @@ fn dangling(entries: &[Entry<'_>]) -> Vec<Finding> {
             let id = block.get("id").and_then(Value::as_str).unwrap_or_default();
             if is_use && !answered.contains(id) {
                 let message = "a tool use of the finished conversation has no result";
-                findings.push(Finding::new(message, format!("a tool_result of {id}"), "none").at(entry.seq));
+                findings.push(
+                    Finding::new(message, format!("a tool_result of {id}"), "none").at(entry.seq),
+                );
             }
         }
         next = entry.parent.and_then(|parent| by_uuid.get(parent).copied());
@@ -105,10 +137,18 @@ fn content(entry: &Value) -> Vec<Value> {
 /// The mirrored entries of the main conversation, in the order of their frames.
 fn entries<'a>(view: &View<'a>) -> Vec<Entry<'a>> {
     view.of(Lane::Cli, "frame")
-        .filter(|event| event.fields.get("type").is_some_and(|name| name == "transcript_mirror"))
+        .filter(|event| {
+            event
+                .fields
+                .get("type")
+                .is_some_and(|name| name == "transcript_mirror")
+        })
         .flat_map(|event| {
             let entries = event.payload.get("entries").and_then(Value::as_array);
-            entries.into_iter().flatten().filter_map(move |value| entry(event.seq, value))
+            entries
+                .into_iter()
+                .flatten()
+                .filter_map(move |value| entry(event.seq, value))
         })
         .collect()
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::cell::{StepFailure, snapshot_of};
-use crate::protocol::{Approval, Effect, PendingInterrupt, Snapshot, ToolCallParams, ToolDefinition};
+use crate::protocol::{
+    Approval, Effect, PendingInterrupt, Snapshot, ToolCallParams, ToolDefinition,
+};
 use crate::scenario::Plan;
 use crate::trace::{Lane, TraceEvent};
 
@@ -30,8 +32,15 @@ pub(super) struct Resolution {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of(&self, lane: Lane, kind: &'a str) -> impl Iterator<Item = &'a TraceEvent> + use<'a> {
-        self.events.iter().map(Arc::as_ref).filter(move |event| event.lane == lane && event.kind == kind)
+    pub(super) fn of(
+        &self,
+        lane: Lane,
+        kind: &'a str,
+    ) -> impl Iterator<Item = &'a TraceEvent> + use<'a> {
+        self.events
+            .iter()
+            .map(Arc::as_ref)
+            .filter(move |event| event.lane == lane && event.kind == kind)
     }
 
     /// Calls that reached a handler.
@@ -57,37 +66,57 @@ impl<'a> View<'a> {
     pub(super) fn resolutions(&self) -> Vec<Resolution> {
         self.of(Lane::Harness, "resolved")
             .filter_map(|event| {
-                let interrupt = serde_json::from_value(event.payload.get("interrupt")?.clone()).ok()?;
-                let approved = event.fields.get("approved").is_some_and(|approved| approved == "true");
-                Some(Resolution { seq: event.seq, approved, interrupt })
+                let interrupt =
+                    serde_json::from_value(event.payload.get("interrupt")?.clone()).ok()?;
+                let approved = event
+                    .fields
+                    .get("approved")
+                    .is_some_and(|approved| approved == "true");
+                Some(Resolution {
+                    seq: event.seq,
+                    approved,
+                    interrupt,
+                })
             })
             .collect()
     }
 
     /// The session when everything was done.
     pub(super) fn last_snapshot(&self) -> Option<Snapshot> {
-        self.events.iter().rev().find_map(|event| snapshot_of(event))
+        self.events
+            .iter()
+            .rev()
+            .find_map(|event| snapshot_of(event))
     }
 
     pub(super) fn tool(&self, name: &str) -> Option<&'a ToolDefinition> {
         let agent = &self.plan.agent;
-        agent.tools.iter().chain(agent.tool_sources.iter().flat_map(|source| &source.tools)).find(|tool| tool.name == name)
+        agent
+            .tools
+            .iter()
+            .chain(agent.tool_sources.iter().flat_map(|source| &source.tools))
+            .find(|tool| tool.name == name)
     }
 
     /// Whether a person must be asked before a custom tool runs.
     pub(super) fn needs_approval(&self, name: &str) -> bool {
-        self.tool(name).is_some_and(|tool| match (tool.approval, effect_of(tool)) {
-            (Some(Approval::Required), _) => true,
-            (Some(Approval::NotRequired), _) => false,
-            (None, Effect::Unclassified | Effect::NonIdempotentWrite) => true,
-            (None, Effect::Read | Effect::IdempotentWrite) => false,
-        })
+        self.tool(name)
+            .is_some_and(|tool| match (tool.approval, effect_of(tool)) {
+                (Some(Approval::Required), _) => true,
+                (Some(Approval::NotRequired), _) => false,
+                (None, Effect::Unclassified | Effect::NonIdempotentWrite) => true,
+                (None, Effect::Read | Effect::IdempotentWrite) => false,
+            })
     }
 
     /// Whether a custom tool may have at most one effect a call, whatever happens.
     pub(super) fn is_single_attempt(&self, name: &str) -> bool {
-        self.tool(name)
-            .is_some_and(|tool| matches!(effect_of(tool), Effect::Unclassified | Effect::NonIdempotentWrite))
+        self.tool(name).is_some_and(|tool| {
+            matches!(
+                effect_of(tool),
+                Effect::Unclassified | Effect::NonIdempotentWrite
+            )
+        })
     }
 
     /// The model requests, oldest first, with the journal's word on each.
@@ -96,7 +125,9 @@ impl<'a> View<'a> {
         self.of(Lane::Api, "journalled")
             .filter_map(|journalled| {
                 let number = journalled.fields.get("number")?;
-                let event = arrived.iter().find(|event| event.fields.get("number") == Some(number))?;
+                let event = arrived
+                    .iter()
+                    .find(|event| event.fields.get("number") == Some(number))?;
                 Some(Request { event, journalled })
             })
             .collect()
@@ -104,13 +135,17 @@ impl<'a> View<'a> {
 
     /// The model requests that the script answered.
     pub(super) fn answered_requests(&self) -> Vec<Request<'a>> {
-        self.requests().into_iter().filter(|request| request.has_outcome("answered")).collect()
+        self.requests()
+            .into_iter()
+            .filter(|request| request.has_outcome("answered"))
+            .collect()
     }
 
     /// Whether the last turn ended with an answer.
     pub(super) fn completed(&self) -> bool {
         self.last_snapshot().is_some_and(|snapshot| {
-            snapshot.status == crate::scenario::SessionStatus::Idle && snapshot.last_turn_error.is_none()
+            snapshot.status == crate::scenario::SessionStatus::Idle
+                && snapshot.last_turn_error.is_none()
         })
     }
 }
@@ -123,12 +158,21 @@ pub(super) struct Request<'a> {
 
 impl Request<'_> {
     pub(super) fn has_outcome(&self, outcome: &str) -> bool {
-        self.journalled.fields.get("outcome").is_some_and(|found| found == outcome)
+        self.journalled
+            .fields
+            .get("outcome")
+            .is_some_and(|found| found == outcome)
     }
 
     /// The content blocks of its user messages, in order; a plain string is one text block.
     pub(super) fn user_blocks(&self) -> Vec<Value> {
-        let messages = self.event.payload.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
+        let messages = self
+            .event
+            .payload
+            .get("messages")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
         messages
             .into_iter()
             .filter(|message| message.get("role").and_then(Value::as_str) == Some("user"))
@@ -138,7 +182,10 @@ impl Request<'_> {
 
     /// The texts of its user messages, in order.
     pub(super) fn user_texts(&self) -> Vec<String> {
-        self.user_blocks().iter().filter_map(|block| block.get("text")?.as_str().map(str::to_owned)).collect()
+        self.user_blocks()
+            .iter()
+            .filter_map(|block| block.get("text")?.as_str().map(str::to_owned))
+            .collect()
     }
 
     /// What it says came of a tool use.
@@ -161,19 +208,26 @@ pub(super) fn blocks(content: Option<&Value>) -> Vec<Value> {
 
 /// The text of content, block after block.
 pub(super) fn text_of(content: Option<&Value>) -> String {
-    let texts: Vec<String> =
-        blocks(content).iter().filter_map(|block| block.get("text")?.as_str().map(str::to_owned)).collect();
+    let texts: Vec<String> = blocks(content)
+        .iter()
+        .filter_map(|block| block.get("text")?.as_str().map(str::to_owned))
+        .collect();
     texts.join("\n")
 }
 
 /// A tool's effect: its own, or what its annotations say.
 fn effect_of(tool: &ToolDefinition) -> Effect {
     let hint = |name: &str| {
-        tool.annotations.as_ref().and_then(|annotations| annotations.get(name)).and_then(Value::as_bool) == Some(true)
+        tool.annotations
+            .as_ref()
+            .and_then(|annotations| annotations.get(name))
+            .and_then(Value::as_bool)
+            == Some(true)
     };
-    tool.effect.unwrap_or(match (hint("readOnlyHint"), hint("idempotentHint")) {
-        (true, _) => Effect::Read,
-        (false, true) => Effect::IdempotentWrite,
-        (false, false) => Effect::Unclassified,
-    })
+    tool.effect
+        .unwrap_or(match (hint("readOnlyHint"), hint("idempotentHint")) {
+            (true, _) => Effect::Read,
+            (false, true) => Effect::IdempotentWrite,
+            (false, false) => Effect::Unclassified,
+        })
 }

@@ -26,24 +26,38 @@ pub(super) fn command(
 ) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).envs(set);
-    command.envs(set_if_missing.into_iter().filter(|(name, _)| std::env::var_os(name).is_none()));
+    command.envs(
+        set_if_missing
+            .into_iter()
+            .filter(|(name, _)| std::env::var_os(name).is_none()),
+    );
     command
 }
 
 /// Starts the CLI in a process group of its own (signals to the tap's group are passed on, once) and
 /// so that it dies with the tap.
 pub(super) fn start(mut command: Command) -> io::Result<StartedChild> {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
     // The signal is tied to the thread that forks: this is the main thread, which lives as long as
     // the process.
-    #[expect(unsafe_code, reason = "prctl is async-signal-safe and allocates nothing")]
+    #[expect(
+        unsafe_code,
+        reason = "prctl is async-signal-safe and allocates nothing"
+    )]
     unsafe {
         command.pre_exec(|| prctl::set_pdeathsig(Signal::SIGKILL).map_err(io::Error::from));
     }
     let mut child = command.spawn()?;
     let missing = || io::Error::other("a pipe of the CLI is missing");
     Ok(StartedChild {
-        pid: child.id().and_then(|pid| i32::try_from(pid).ok()).ok_or_else(missing)?,
+        pid: child
+            .id()
+            .and_then(|pid| i32::try_from(pid).ok())
+            .ok_or_else(missing)?,
         stdin: child.stdin.take().ok_or_else(missing)?,
         stdout: child.stdout.take().ok_or_else(missing)?,
         stderr: child.stderr.take().ok_or_else(missing)?,

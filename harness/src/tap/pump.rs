@@ -12,7 +12,10 @@ use crate::scenario::Direction;
 /// What the cell says of a direction.
 pub(super) enum Verdict {
     /// Deliver a line; `None` passes it unchanged.
-    Forward { number: u64, writes: Option<Vec<Bytes>> },
+    Forward {
+        number: u64,
+        writes: Option<Vec<Bytes>>,
+    },
     /// Close the stream once no line is held any more.
     End,
 }
@@ -26,8 +29,18 @@ pub(super) struct Pump<'a> {
 }
 
 impl<'a> Pump<'a> {
-    pub(super) fn new(direction: Direction, cell: &'a CellWriter, verdicts: UnboundedReceiver<Verdict>) -> Self {
-        Self { direction, cell, verdicts, held: BTreeMap::new(), reported: 0 }
+    pub(super) fn new(
+        direction: Direction,
+        cell: &'a CellWriter,
+        verdicts: UnboundedReceiver<Verdict>,
+    ) -> Self {
+        Self {
+            direction,
+            cell,
+            verdicts,
+            held: BTreeMap::new(),
+            reported: 0,
+        }
     }
 
     /// Carries lines from `source` to `sink` until `source` ends, then closes `sink`.
@@ -69,12 +82,30 @@ impl<'a> Pump<'a> {
         self.reported += 1;
         let bytes = Bytes::new(line.clone());
         self.held.insert(self.reported, line);
-        send(self.cell, &FromTap::Line { direction: self.direction, number: self.reported, bytes }).await
+        send(
+            self.cell,
+            &FromTap::Line {
+                direction: self.direction,
+                number: self.reported,
+                bytes,
+            },
+        )
+        .await
     }
 
-    async fn forward(&mut self, number: u64, writes: Option<Vec<Bytes>>, sink: &mut (impl AsyncWrite + Unpin)) {
-        let Some(line) = self.held.remove(&number) else { return };
-        let writes = writes.map_or_else(|| vec![line], |writes| writes.into_iter().map(Bytes::into_bytes).collect());
+    async fn forward(
+        &mut self,
+        number: u64,
+        writes: Option<Vec<Bytes>>,
+        sink: &mut (impl AsyncWrite + Unpin),
+    ) {
+        let Some(line) = self.held.remove(&number) else {
+            return;
+        };
+        let writes = writes.map_or_else(
+            || vec![line],
+            |writes| writes.into_iter().map(Bytes::into_bytes).collect(),
+        );
         for bytes in writes {
             if sink.write_all(&bytes).await.is_err() || sink.flush().await.is_err() {
                 return;
@@ -84,7 +115,10 @@ impl<'a> Pump<'a> {
 }
 
 /// Carries stderr to the adapter at once, and reports it.
-pub(super) async fn pump_stderr(cell: &CellWriter, mut source: impl AsyncRead + Unpin) -> Result<(), TapError> {
+pub(super) async fn pump_stderr(
+    cell: &CellWriter,
+    mut source: impl AsyncRead + Unpin,
+) -> Result<(), TapError> {
     let mut sink = tokio::io::stderr();
     let mut chunk = vec![0; 8192];
     loop {
@@ -92,7 +126,13 @@ pub(super) async fn pump_stderr(cell: &CellWriter, mut source: impl AsyncRead + 
         if read == 0 {
             return Ok(());
         }
-        send(cell, &FromTap::Stderr { bytes: Bytes::new(chunk[..read].to_vec()) }).await?;
+        send(
+            cell,
+            &FromTap::Stderr {
+                bytes: Bytes::new(chunk[..read].to_vec()),
+            },
+        )
+        .await?;
         let _ = sink.write_all(&chunk[..read]).await;
     }
 }

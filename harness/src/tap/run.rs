@@ -21,7 +21,9 @@ use crate::scenario::Direction;
 #[derive(Debug, Error)]
 pub enum TapError {
     /// The settings are not beside the link.
-    #[error("failed to read the tap's settings at {path}; cli-tap is started through the link that a cell makes, not by hand")]
+    #[error(
+        "failed to read the tap's settings at {path}; cli-tap is started through the link that a cell makes, not by hand"
+    )]
     Settings {
         /// Where they should be.
         path: PathBuf,
@@ -52,17 +54,31 @@ pub(super) type CellWriter = Mutex<OwnedWriteHalf>;
 /// When the tap cannot reach its cell or start the CLI.
 pub async fn run(link: &Path, arguments: Vec<OsString>) -> Result<ExitStatus, TapError> {
     let settings = read_settings(link)?;
-    let stream = UnixStream::connect(&settings.socket).await.map_err(|error| TapError::Cell(error.to_string()))?;
+    let stream = UnixStream::connect(&settings.socket)
+        .await
+        .map_err(|error| TapError::Cell(error.to_string()))?;
     let (reader, writer) = stream.into_split();
     let writer = CellWriter::new(writer);
     let mut answers = BufReader::new(reader).lines();
     send(&writer, &started(&arguments, &settings)).await?;
-    let Some(ToTap::Start { program, arguments, set, set_if_missing, probe }) = next_answer(&mut answers).await? else {
-        return Err(TapError::Cell("the first answer was not `start`".to_owned()));
+    let Some(ToTap::Start {
+        program,
+        arguments,
+        set,
+        set_if_missing,
+        probe,
+    }) = next_answer(&mut answers).await?
+    else {
+        return Err(TapError::Cell(
+            "the first answer was not `start`".to_owned(),
+        ));
     };
     let mut command = child::command(&program, &arguments, set, set_if_missing);
     if probe {
-        return Err(TapError::Start { source: command.as_std_mut().exec(), program });
+        return Err(TapError::Start {
+            source: command.as_std_mut().exec(),
+            program,
+        });
     }
     let child = child::start(command).map_err(|source| TapError::Start { program, source })?;
     send(&writer, &FromTap::Running { pid: child.pid }).await?;
@@ -71,17 +87,28 @@ pub async fn run(link: &Path, arguments: Vec<OsString>) -> Result<ExitStatus, Ta
 
 fn read_settings(link: &Path) -> Result<TapSettings, TapError> {
     let path = link.parent().unwrap_or(Path::new(".")).join(SETTINGS_FILE);
-    let text = std::fs::read_to_string(&path).map_err(|source| TapError::Settings { path, source })?;
+    let text =
+        std::fs::read_to_string(&path).map_err(|source| TapError::Settings { path, source })?;
     serde_json::from_str(&text).map_err(|error| TapError::Cell(error.to_string()))
 }
 
 fn started(arguments: &[OsString], settings: &TapSettings) -> FromTap {
-    let reported = |name: &str| settings.reported_variables.iter().any(|variable| variable == name);
+    let reported = |name: &str| {
+        settings
+            .reported_variables
+            .iter()
+            .any(|variable| variable == name)
+    };
     let value = |name: &str| reported(name).then(|| std::env::var(name).unwrap_or_default());
     FromTap::Started {
         pid: i32::try_from(std::process::id()).unwrap_or_default(),
-        arguments: arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect(),
-        cwd: std::env::current_dir().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
+        arguments: arguments
+            .iter()
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
+        cwd: std::env::current_dir()
+            .map(|path| path.to_string_lossy().into_owned())
+            .unwrap_or_default(),
         environment: std::env::vars_os()
             .map(|(name, _)| name.to_string_lossy().into_owned())
             .map(|name| (name.clone(), value(&name)))
@@ -99,15 +126,27 @@ async fn relay(
     let (to_out, out_verdicts) = mpsc::unbounded_channel();
     let (exit_sender, mut exit_answer) = mpsc::unbounded_channel();
     let dispatch = async move {
-        let to = |direction| if direction == Direction::In { &to_in } else { &to_out };
+        let to = |direction| {
+            if direction == Direction::In {
+                &to_in
+            } else {
+                &to_out
+            }
+        };
         while let Some(answer) = next_answer(&mut answers).await? {
             match answer {
-                ToTap::Forward { direction, number, writes } => {
+                ToTap::Forward {
+                    direction,
+                    number,
+                    writes,
+                } => {
                     drop(to(direction).send(Verdict::Forward { number, writes }));
                 }
                 ToTap::End { direction } => drop(to(direction).send(Verdict::End)),
                 ToTap::Exit => drop(exit_sender.send(())),
-                ToTap::Start { .. } => return Err(TapError::Cell("a second `start` arrived".to_owned())),
+                ToTap::Start { .. } => {
+                    return Err(TapError::Cell("a second `start` arrived".to_owned()));
+                }
             }
         }
         // Without its cell nothing would hold or record the CLI's traffic: it must not go on.
@@ -116,11 +155,13 @@ async fn relay(
     let pid = child.pid;
     let (stdin, stdout, stderr, mut child) = child.into_parts();
     let inbound = Pump::new(Direction::In, &writer, in_verdicts).run(tokio::io::stdin(), stdin);
-    let outbound = Pump::new(Direction::Out, &writer, out_verdicts).run(stdout, tokio::io::stdout());
+    let outbound =
+        Pump::new(Direction::Out, &writer, out_verdicts).run(stdout, tokio::io::stdout());
     let errors = pump_stderr(&writer, stderr);
     let ending = async {
         // What the CLI wrote before it ended goes first; the adapter may keep stdin open for ever.
-        let (status, written, reported) = tokio::join!(child::wait(&mut child, pid), outbound, errors);
+        let (status, written, reported) =
+            tokio::join!(child::wait(&mut child, pid), outbound, errors);
         written.and(reported)?;
         let status = status.map_err(|error| TapError::Cell(error.to_string()))?;
         send(&writer, &exited(status)).await?;
@@ -135,23 +176,40 @@ async fn relay(
 }
 
 /// The adapter closing stdin is no end of the tap; only a failure is.
-async fn forever(inbound: impl Future<Output = Result<(), TapError>>) -> Result<Infallible, TapError> {
+async fn forever(
+    inbound: impl Future<Output = Result<(), TapError>>,
+) -> Result<Infallible, TapError> {
     inbound.await?;
     std::future::pending().await
 }
 
 fn exited(status: ExitStatus) -> FromTap {
     use std::os::unix::process::ExitStatusExt as _;
-    FromTap::Exited { code: status.code(), signal: status.signal() }
+    FromTap::Exited {
+        code: status.code(),
+        signal: status.signal(),
+    }
 }
 
 pub(super) async fn send(writer: &CellWriter, message: &FromTap) -> Result<(), TapError> {
-    let mut line = serde_json::to_vec(message).map_err(|error| TapError::Cell(error.to_string()))?;
+    let mut line =
+        serde_json::to_vec(message).map_err(|error| TapError::Cell(error.to_string()))?;
     line.push(b'\n');
-    writer.lock().await.write_all(&line).await.map_err(|error| TapError::Cell(error.to_string()))
+    writer
+        .lock()
+        .await
+        .write_all(&line)
+        .await
+        .map_err(|error| TapError::Cell(error.to_string()))
 }
 
-async fn next_answer(answers: &mut Lines<BufReader<OwnedReadHalf>>) -> Result<Option<ToTap>, TapError> {
-    let line = answers.next_line().await.map_err(|error| TapError::Cell(error.to_string()))?;
-    line.map(|line| serde_json::from_str(&line).map_err(|error| TapError::Cell(error.to_string()))).transpose()
+async fn next_answer(
+    answers: &mut Lines<BufReader<OwnedReadHalf>>,
+) -> Result<Option<ToTap>, TapError> {
+    let line = answers
+        .next_line()
+        .await
+        .map_err(|error| TapError::Cell(error.to_string()))?;
+    line.map(|line| serde_json::from_str(&line).map_err(|error| TapError::Cell(error.to_string())))
+        .transpose()
 }

@@ -20,13 +20,21 @@ enum Reader {
 /// The last events of adapter, CLI and API up to `place` (or the end), oldest first, a line each.
 #[must_use]
 pub fn last_events(events: &[Arc<TraceEvent>], place: Option<u64>) -> Vec<String> {
-    let before: Vec<&TraceEvent> =
-        events.iter().map(Arc::as_ref).filter(|event| place.is_none_or(|place| event.seq <= place)).collect();
+    let before: Vec<&TraceEvent> = events
+        .iter()
+        .map(Arc::as_ref)
+        .filter(|event| place.is_none_or(|place| event.seq <= place))
+        .collect();
     let mut chosen: Vec<&TraceEvent> = [Reader::Adapter, Reader::Cli, Reader::Api]
         .into_iter()
         .flat_map(|reader| {
-            let mut mine: Vec<&TraceEvent> =
-                before.iter().rev().copied().filter(|event| reader_of(event) == Some(reader)).take(SHOWN).collect();
+            let mut mine: Vec<&TraceEvent> = before
+                .iter()
+                .rev()
+                .copied()
+                .filter(|event| reader_of(event) == Some(reader))
+                .take(SHOWN)
+                .collect();
             mine.reverse();
             mine
         })
@@ -45,9 +53,17 @@ pub fn describe(event: &TraceEvent) -> String {
         None => "harness",
     };
     let milliseconds = event.at_ns as f64 / 1e6;
-    let fields: Vec<String> = event.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let place: Vec<String> =
-        event.worker.iter().cloned().chain(event.spawn.map(|spawn| format!("spawn {spawn}"))).collect();
+    let fields: Vec<String> = event
+        .fields
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let place: Vec<String> = event
+        .worker
+        .iter()
+        .cloned()
+        .chain(event.spawn.map(|spawn| format!("spawn {spawn}")))
+        .collect();
     let head = format!(
         "#{:<4} {milliseconds:>8.1} ms  {lane:<7} {} {} {}",
         event.seq,
@@ -55,8 +71,17 @@ pub fn describe(event: &TraceEvent) -> String {
         fields.join(" "),
         place.join(" ")
     );
-    let payload = if event.payload.is_null() { String::new() } else { format!("  {}", event.payload) };
-    let line: String = head.trim_end().chars().chain(payload.chars()).take(WIDTH).collect();
+    let payload = if event.payload.is_null() {
+        String::new()
+    } else {
+        format!("  {}", event.payload)
+    };
+    let line: String = head
+        .trim_end()
+        .chars()
+        .chain(payload.chars())
+        .take(WIDTH)
+        .collect();
     line.replace('\n', " ")
 }
 

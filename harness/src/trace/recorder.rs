@@ -103,7 +103,10 @@ impl Recorder {
     fn with_file(file: Option<File>) -> Self {
         Self {
             started: Instant::now(),
-            state: Mutex::new(State { events: Vec::new(), file }),
+            state: Mutex::new(State {
+                events: Vec::new(),
+                file,
+            }),
             length: watch::Sender::new(0),
         }
     }
@@ -153,13 +156,19 @@ impl Recorder {
     }
 
     /// Waits until `find` finds what it looks for among the events after `after`.
-    pub async fn wait_for<R>(&self, after: u64, mut find: impl FnMut(&[Arc<TraceEvent>]) -> Option<R>) -> R {
+    pub async fn wait_for<R>(
+        &self,
+        after: u64,
+        mut find: impl FnMut(&[Arc<TraceEvent>]) -> Option<R>,
+    ) -> R {
         let mut length = self.length.subscribe();
         loop {
             length.borrow_and_update();
             let found = {
                 let state = self.lock();
-                let from = usize::try_from(after).unwrap_or(usize::MAX).min(state.events.len());
+                let from = usize::try_from(after)
+                    .unwrap_or(usize::MAX)
+                    .min(state.events.len());
                 find(&state.events[from..])
             };
             if let Some(found) = found {

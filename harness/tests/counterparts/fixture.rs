@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Something broken.
 #[derive(Debug, Clone, Copy)]
-pub enum Broken {
+pub(crate) enum Broken {
     /// The Rust adapter with a named fault (`rust-runner --sabotage`).
     Adapter(&'static str),
     /// The fake CLI with a named quirk.
@@ -19,15 +19,15 @@ pub enum Broken {
 
 /// One counterpart: what is broken, on which scenario, and exactly which checks it turns red.
 #[derive(Debug)]
-pub struct Counterpart {
-    pub scenario: &'static str,
-    pub broken: Broken,
-    pub red: &'static [&'static str],
+pub(crate) struct Counterpart {
+    pub(crate) scenario: &'static str,
+    pub(crate) broken: Broken,
+    pub(crate) red: &'static [&'static str],
 }
 
 impl Counterpart {
     /// The checks that are red when the scenario runs on what is broken.
-    pub fn observed(&self) -> BTreeSet<String> {
+    pub(crate) fn observed(&self) -> BTreeSet<String> {
         let cell = self.report()["cells"][0].clone();
         let checks = cell["checks"].as_array().expect("checks");
         assert!(!checks.is_empty(), "no check was made: {cell:#}");
@@ -39,9 +39,12 @@ impl Counterpart {
     }
 
     /// What the harness prints for a person, and its exit code.
-    pub fn printed(&self) -> (String, Option<i32>) {
+    pub(crate) fn printed(&self) -> (String, Option<i32>) {
         let output = self.run("terminal");
-        (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
+        (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            output.status.code(),
+        )
     }
 
     fn report(&self) -> Value {
@@ -60,7 +63,14 @@ impl Counterpart {
         let manifest = directory.path().join("broken.yaml");
         std::fs::write(&manifest, self.manifest()).expect("the manifest");
         Command::new(env!("CARGO_BIN_EXE_harness"))
-            .args(["run", "--no-build", "--format", format, "--timeout-scale", "0.5"])
+            .args([
+                "run",
+                "--no-build",
+                "--format",
+                format,
+                "--timeout-scale",
+                "0.5",
+            ])
             .arg("--scenarios")
             .arg(&scenarios)
             .arg("--runner")
@@ -76,7 +86,8 @@ impl Counterpart {
         match self.broken {
             Broken::Adapter(_) => text,
             Broken::Cli(quirk) => {
-                let options = format!("agent:\n  options: {{env: {{FAKE_CLAUDE_QUIRKS: {quirk}}}}}\n");
+                let options =
+                    format!("agent:\n  options: {{env: {{FAKE_CLAUDE_QUIRKS: {quirk}}}}}\n");
                 replaced(&text, "agent:\n", &options)
             }
             Broken::Scenario(right, wrong) => replaced(&text, right, wrong),
@@ -85,8 +96,15 @@ impl Counterpart {
 
     fn path(&self) -> PathBuf {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let own = package.join(format!("tests/counterparts/scenarios/{}.yaml", self.scenario));
-        if own.exists() { own } else { package.join(format!("../scenarios/{}.yaml", self.scenario)) }
+        let own = package.join(format!(
+            "tests/counterparts/scenarios/{}.yaml",
+            self.scenario
+        ));
+        if own.exists() {
+            own
+        } else {
+            package.join(format!("../scenarios/{}.yaml", self.scenario))
+        }
     }
 
     fn manifest(&self) -> String {

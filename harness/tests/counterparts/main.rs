@@ -117,16 +117,35 @@ counterparts! {
 
 #[test]
 fn every_check_is_turned_red_by_something() {
-    let red: BTreeSet<&str> = ALL.iter().flat_map(|counterpart| counterpart.red).copied().collect();
+    let red: BTreeSet<&str> = ALL
+        .iter()
+        .flat_map(|counterpart| counterpart.red)
+        .copied()
+        .collect();
     let all: BTreeSet<&str> = CHECKS.iter().map(|check| check.id).collect();
-    assert_eq!(red, all, "checks without a broken counterpart, or red sets that name no check");
+    assert_eq!(
+        red, all,
+        "checks without a broken counterpart, or red sets that name no check"
+    );
 }
 
 #[test]
 fn nothing_is_red_when_nothing_is_broken() {
-    for scenario in ALL.iter().map(|counterpart| counterpart.scenario).collect::<BTreeSet<_>>() {
-        let counterpart = Counterpart { scenario, broken: Broken::Scenario("title:", "title:"), red: &[] };
-        assert_eq!(counterpart.observed(), BTreeSet::new(), "{scenario} is red on its own");
+    for scenario in ALL
+        .iter()
+        .map(|counterpart| counterpart.scenario)
+        .collect::<BTreeSet<_>>()
+    {
+        let counterpart = Counterpart {
+            scenario,
+            broken: Broken::Scenario("title:", "title:"),
+            red: &[],
+        };
+        assert_eq!(
+            counterpart.observed(),
+            BTreeSet::new(),
+            "{scenario} is red on its own"
+        );
     }
 }
 

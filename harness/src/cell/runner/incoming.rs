@@ -8,9 +8,16 @@ use serde_json::value::RawValue;
 #[derive(Debug)]
 pub(super) enum Incoming {
     /// The answer to a request of ours.
-    Answer { id: u64, result: Result<Value, Refusal> },
+    Answer {
+        id: u64,
+        result: Result<Value, Refusal>,
+    },
     /// A request to us.
-    Request { id: Value, method: String, params: Value },
+    Request {
+        id: Value,
+        method: String,
+        params: Value,
+    },
     /// A notification.
     Notification { method: String, params: Value },
 }
@@ -48,26 +55,44 @@ struct Envelope<'a> {
 /// # Errors
 /// A fragment that says what the runner did wrong.
 pub(super) fn read(line: &str) -> Result<Incoming, String> {
-    let envelope: Envelope<'_> =
-        serde_json::from_str(line).map_err(|error| format!("it wrote {} ({error})", quoted(line)))?;
+    let envelope: Envelope<'_> = serde_json::from_str(line)
+        .map_err(|error| format!("it wrote {} ({error})", quoted(line)))?;
     if envelope.jsonrpc != "2.0" {
-        return Err(format!("it wrote a message that is not JSON-RPC 2.0: {}", quoted(line)));
+        return Err(format!(
+            "it wrote a message that is not JSON-RPC 2.0: {}",
+            quoted(line)
+        ));
     }
     let params = envelope.params.unwrap_or(Value::Null);
-    match (envelope.id, envelope.method, envelope.result, envelope.error) {
+    match (
+        envelope.id,
+        envelope.method,
+        envelope.result,
+        envelope.error,
+    ) {
         (Some(id), Some(method), None, None) => Ok(Incoming::Request { id, method, params }),
         (None, Some(method), None, None) => Ok(Incoming::Notification { method, params }),
         (Some(id), None, Some(result), None) => {
             let value = serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
-            Ok(Incoming::Answer { id: own_id(&id)?, result: Ok(value) })
+            Ok(Incoming::Answer {
+                id: own_id(&id)?,
+                result: Ok(value),
+            })
         }
-        (Some(id), None, None, Some(refusal)) => Ok(Incoming::Answer { id: own_id(&id)?, result: Err(refusal) }),
-        _ => Err(format!("it wrote a message that is no request, answer or notification: {}", quoted(line))),
+        (Some(id), None, None, Some(refusal)) => Ok(Incoming::Answer {
+            id: own_id(&id)?,
+            result: Err(refusal),
+        }),
+        _ => Err(format!(
+            "it wrote a message that is no request, answer or notification: {}",
+            quoted(line)
+        )),
     }
 }
 
 fn own_id(id: &Value) -> Result<u64, String> {
-    id.as_u64().ok_or_else(|| format!("it answered a request with the id {id}, which was never asked"))
+    id.as_u64()
+        .ok_or_else(|| format!("it answered a request with the id {id}, which was never asked"))
 }
 
 fn quoted(line: &str) -> String {
@@ -86,7 +111,10 @@ mod tests {
     fn reads_the_three_kinds() {
         assert!(matches!(
             read(r#"{"jsonrpc":"2.0","id":3,"result":null}"#),
-            Ok(Incoming::Answer { id: 3, result: Ok(Value::Null) })
+            Ok(Incoming::Answer {
+                id: 3,
+                result: Ok(Value::Null)
+            })
         ));
         assert!(matches!(
             read(r#"{"jsonrpc":"2.0","id":"a","method":"tool/call","params":{}}"#),
@@ -100,7 +128,12 @@ mod tests {
 
     #[test]
     fn names_what_is_wrong() {
-        for line in ["hello", "[1]", r#"{"jsonrpc":"2.0"}"#, r#"{"jsonrpc":"2.0","id":1,"result":1,"method":"x"}"#] {
+        for line in [
+            "hello",
+            "[1]",
+            r#"{"jsonrpc":"2.0"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":1,"method":"x"}"#,
+        ] {
             assert!(read(line).is_err(), "{line} was understood");
         }
     }

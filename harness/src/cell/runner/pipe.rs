@@ -23,11 +23,19 @@ use crate::trace::{Lane, Observation};
 
 /// What the owner of a runner's pipe can be told.
 pub(super) enum Order {
-    Ask { method: String, params: Value, answer: oneshot::Sender<Result<Value, Refusal>> },
+    Ask {
+        method: String,
+        params: Value,
+        answer: oneshot::Sender<Result<Value, Refusal>>,
+    },
     /// The process is about to end, as it should.
     ExpectEnd,
     /// Kill the process `alone`, or the whole tree with the trees of `also`.
-    Kill { also: Vec<i32>, alone: Option<i32>, done: oneshot::Sender<()> },
+    Kill {
+        also: Vec<i32>,
+        alone: Option<i32>,
+        done: oneshot::Sender<()>,
+    },
 }
 
 /// Opens the pipe of a started child.
@@ -38,7 +46,10 @@ pub(super) fn open(
 ) -> (mpsc::UnboundedSender<Order>, watch::Receiver<bool>) {
     let (sender, orders) = mpsc::unbounded_channel();
     let (ended_sender, ended) = watch::channel(false);
-    let lines = child.stdout.take().map(|stdout| BufReader::new(stdout).lines());
+    let lines = child
+        .stdout
+        .take()
+        .map(|stdout| BufReader::new(stdout).lines());
     let writer = child.stdin.take().map(start_writer);
     if let (Some(lines), Some(writer)) = (lines, writer) {
         let pipe = Pipe {
@@ -85,7 +96,11 @@ struct Pipe {
 }
 
 impl Pipe {
-    async fn run(mut self, mut lines: Lines<BufReader<ChildStdout>>, mut orders: mpsc::UnboundedReceiver<Order>) {
+    async fn run(
+        mut self,
+        mut lines: Lines<BufReader<ChildStdout>>,
+        mut orders: mpsc::UnboundedReceiver<Order>,
+    ) {
         loop {
             tokio::select! {
                 biased;
@@ -112,9 +127,15 @@ impl Pipe {
         }
     }
 
-    fn ask(&mut self, method: String, params: Value, answer: oneshot::Sender<Result<Value, Refusal>>) {
+    fn ask(
+        &mut self,
+        method: String,
+        params: Value,
+        answer: oneshot::Sender<Result<Value, Refusal>>,
+    ) {
         self.next_id += 1;
-        let message = json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params});
+        let message =
+            json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params});
         self.observe("sent", &method, &params);
         self.asked.insert(self.next_id, (method, answer));
         let _ = self.writer.send(message);
@@ -142,16 +163,24 @@ impl Pipe {
     }
 
     fn take_answer(&mut self, id: u64, result: Result<Value, Refusal>) -> Result<(), String> {
-        let (method, answer) =
-            self.asked.remove(&id).ok_or_else(|| format!("it answered request {id}, which is not open"))?;
+        let (method, answer) = self
+            .asked
+            .remove(&id)
+            .ok_or_else(|| format!("it answered request {id}, which is not open"))?;
         self.observe("answered", &method, result.as_ref().unwrap_or(&Value::Null));
         let _ = answer.send(result);
         Ok(())
     }
 
     fn serve(&mut self, id: Value, method: String, params: Value) {
-        let served = requests::serve(Arc::clone(&self.context), self.name.clone(), method.clone(), params);
-        self.serving.spawn(async move { (id, method, served.await) });
+        let served = requests::serve(
+            Arc::clone(&self.context),
+            self.name.clone(),
+            method.clone(),
+            params,
+        );
+        self.serving
+            .spawn(async move { (id, method, served.await) });
     }
 
     fn reply(&mut self, id: Value, method: &str, reply: Result<Reply, String>) {
@@ -170,22 +199,37 @@ impl Pipe {
 
     fn observe_replied(&self, message: &Value) {
         self.context.recorder.record(
-            Observation::new(Lane::Tool, "replied").worker(&self.name).payload(message.clone()),
+            Observation::new(Lane::Tool, "replied")
+                .worker(&self.name)
+                .payload(message.clone()),
         );
     }
 
     fn observe(&self, kind: &str, method: &str, payload: &Value) {
-        let observation = Observation::new(Lane::Runner, kind).worker(&self.name).field("method", method);
-        self.context.recorder.record(observation.payload(payload.clone()));
+        let observation = Observation::new(Lane::Runner, kind)
+            .worker(&self.name)
+            .field("method", method);
+        self.context
+            .recorder
+            .record(observation.payload(payload.clone()));
     }
 
     fn violated(&self, what: String) {
-        self.context.fail(requests::violation(&self.name, what, stderr_tail(&self.context.log, &self.name)));
+        self.context.fail(requests::violation(
+            &self.name,
+            what,
+            stderr_tail(&self.context.log, &self.name),
+        ));
     }
 
     /// Freezes everything, forgets what is being served (each open call is then on record as
     /// dropped), kills, and notes what was still in the pipe.
-    async fn kill(mut self, also: &[i32], alone: Option<i32>, mut lines: Lines<BufReader<ChildStdout>>) {
+    async fn kill(
+        mut self,
+        also: &[i32],
+        alone: Option<i32>,
+        mut lines: Lines<BufReader<ChildStdout>>,
+    ) {
         let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok());
         let roots: Vec<i32> = pid.into_iter().chain(also.iter().copied()).collect();
         if let Some(worker) = alone {
@@ -229,12 +273,18 @@ impl Pipe {
             Ok(status) => status,
             Err(_) => return self.violated("it closed its stdout and lives on".to_owned()),
         };
-        let words = status.as_ref().map_or_else(ToString::to_string, ToString::to_string);
+        let words = status
+            .as_ref()
+            .map_or_else(ToString::to_string, ToString::to_string);
         let orderly = self.end_expected && status.as_ref().is_ok_and(ExitStatus::success);
         self.observe_end(status);
         if !orderly {
             let stderr = stderr_tail(&self.context.log, &self.name);
-            self.context.fail(CellError::RunnerEnded { name: self.name.clone(), status: words, stderr });
+            self.context.fail(CellError::RunnerEnded {
+                name: self.name.clone(),
+                status: words,
+                stderr,
+            });
         }
         self.ended.send_replace(true);
     }
@@ -242,7 +292,9 @@ impl Pipe {
     fn observe_end(&self, status: std::io::Result<ExitStatus>) {
         let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
         self.context.recorder.record(
-            Observation::new(Lane::Runner, "ended").worker(&self.name).field("status", status),
+            Observation::new(Lane::Runner, "ended")
+                .worker(&self.name)
+                .field("status", status),
         );
     }
 }

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::incoming::Refusal;
-use super::pipe::{self, Order};
 use super::super::context::CellContext;
 use super::super::error::CellError;
 use super::super::request::RunnerCommand;
+use super::incoming::Refusal;
+use super::pipe::{self, Order};
 use crate::protocol::{CliCommand, InitializeParams, InitializeResult, PROTOCOL_VERSION, Role};
 
 /// What is needed to start any process of the runner.
@@ -51,10 +51,17 @@ impl RunnerProcess {
         name: &str,
     ) -> Result<Self, CellError> {
         let started = start_child(context, spawn, name)?;
-        let child_pid = started.id().and_then(|pid| i32::try_from(pid).ok()).unwrap_or_default();
+        let child_pid = started
+            .id()
+            .and_then(|pid| i32::try_from(pid).ok())
+            .unwrap_or_default();
         context.add_runner(child_pid, name);
         let (orders, ended) = pipe::open(Arc::clone(context), name.to_owned(), started);
-        let connection = Connection { name, context, orders: &orders };
+        let connection = Connection {
+            name,
+            context,
+            orders: &orders,
+        };
         let params = InitializeParams {
             protocol_version: PROTOCOL_VERSION,
             role,
@@ -62,13 +69,28 @@ impl RunnerProcess {
             cli: spawn.cli.clone(),
             worker_id: name.to_owned(),
         };
-        let identity: InitializeResult = connection.request("initialize", &params, context.bounds.start).await?;
+        let identity: InitializeResult = connection
+            .request("initialize", &params, context.bounds.start)
+            .await?;
         if identity.protocol_version != PROTOCOL_VERSION {
-            let what = format!("it speaks version {}, the harness version {PROTOCOL_VERSION}", identity.protocol_version);
-            return Err(CellError::Protocol { name: name.to_owned(), what, stderr: String::new() });
+            let what = format!(
+                "it speaks version {}, the harness version {PROTOCOL_VERSION}",
+                identity.protocol_version
+            );
+            return Err(CellError::Protocol {
+                name: name.to_owned(),
+                what,
+                stderr: String::new(),
+            });
         }
         context.add_runner(identity.pid, name);
-        Ok(Self { name: name.to_owned(), context: Arc::clone(context), orders, ended, identity })
+        Ok(Self {
+            name: name.to_owned(),
+            context: Arc::clone(context),
+            orders,
+            ended,
+            identity,
+        })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -84,8 +106,14 @@ impl RunnerProcess {
         method: &str,
         params: &impl Serialize,
     ) -> Result<R, CellError> {
-        let connection = Connection { name: &self.name, context: &self.context, orders: &self.orders };
-        connection.request(method, params, self.context.bounds.step).await
+        let connection = Connection {
+            name: &self.name,
+            context: &self.context,
+            orders: &self.orders,
+        };
+        connection
+            .request(method, params, self.context.bounds.step)
+            .await
     }
 
     /// Asks for `shutdown` and waits for exit code 0.
@@ -131,28 +159,49 @@ impl Connection<'_> {
         params: &impl Serialize,
         bound: Duration,
     ) -> Result<R, CellError> {
-        let params = serde_json::to_value(params).map_err(|error| self.violation(error.to_string()))?;
+        let params =
+            serde_json::to_value(params).map_err(|error| self.violation(error.to_string()))?;
         let (sender, answer) = oneshot::channel();
-        let _ = self.orders.send(Order::Ask { method: method.to_owned(), params, answer: sender });
-        let answered = self.context.unless_failed(tokio::time::timeout(bound, answer)).await?;
+        let _ = self.orders.send(Order::Ask {
+            method: method.to_owned(),
+            params,
+            answer: sender,
+        });
+        let answered = self
+            .context
+            .unless_failed(tokio::time::timeout(bound, answer))
+            .await?;
         let answered = answered.map_err(|_| CellError::NoAnswer {
             name: self.name.to_owned(),
             method: method.to_owned(),
             bound,
             stderr: stderr_tail(&self.context.log, self.name),
         })?;
-        let value = answered.map_err(|_| self.ended())?.map_err(|refusal| self.refused(method, &refusal))?;
-        serde_json::from_value(value)
-            .map_err(|error| self.violation(format!("its answer to {method} has the wrong form: {error}")))
+        let value = answered
+            .map_err(|_| self.ended())?
+            .map_err(|refusal| self.refused(method, &refusal))?;
+        serde_json::from_value(value).map_err(|error| {
+            self.violation(format!(
+                "its answer to {method} has the wrong form: {error}"
+            ))
+        })
     }
 
     fn ended(&self) -> CellError {
         let stderr = stderr_tail(&self.context.log, self.name);
-        CellError::RunnerEnded { name: self.name.to_owned(), status: "its pipe is closed".to_owned(), stderr }
+        CellError::RunnerEnded {
+            name: self.name.to_owned(),
+            status: "its pipe is closed".to_owned(),
+            stderr,
+        }
     }
 
     fn refused(&self, method: &str, refusal: &Refusal) -> CellError {
-        let kind = refusal.data.get("kind").and_then(Value::as_str).map_or_else(String::new, |kind| format!(" ({kind})"));
+        let kind = refusal
+            .data
+            .get("kind")
+            .and_then(Value::as_str)
+            .map_or_else(String::new, |kind| format!(" ({kind})"));
         CellError::Refused {
             name: self.name.to_owned(),
             method: method.to_owned(),
@@ -161,11 +210,19 @@ impl Connection<'_> {
     }
 
     fn violation(&self, what: String) -> CellError {
-        CellError::Protocol { name: self.name.to_owned(), what, stderr: stderr_tail(&self.context.log, self.name) }
+        CellError::Protocol {
+            name: self.name.to_owned(),
+            what,
+            stderr: stderr_tail(&self.context.log, self.name),
+        }
     }
 }
 
-fn start_child(context: &CellContext, spawn: &RunnerSpawn, name: &str) -> Result<tokio::process::Child, CellError> {
+fn start_child(
+    context: &CellContext,
+    spawn: &RunnerSpawn,
+    name: &str,
+) -> Result<tokio::process::Child, CellError> {
     let refuse = |reason: String| CellError::RunnerStart {
         name: name.to_owned(),
         command: spawn.command.command.join(" "),
@@ -174,7 +231,8 @@ fn start_child(context: &CellContext, spawn: &RunnerSpawn, name: &str) -> Result
     let Some((program, arguments)) = spawn.command.command.split_first() else {
         return Err(refuse("the command is empty".to_owned()));
     };
-    let stderr = File::create(stderr_path(&context.log, name)).map_err(|error| refuse(error.to_string()))?;
+    let stderr =
+        File::create(stderr_path(&context.log, name)).map_err(|error| refuse(error.to_string()))?;
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -198,9 +256,15 @@ pub(super) fn stderr_tail(log: &Path, name: &str) -> String {
     const LINES: usize = 5;
     let text = std::fs::read(stderr_path(log, name)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     if lines.is_empty() {
         return "; it wrote nothing to stderr".to_owned();
     }
-    format!("; the end of its stderr:\n  {}", lines[lines.len().saturating_sub(LINES)..].join("\n  "))
+    format!(
+        "; the end of its stderr:\n  {}",
+        lines[lines.len().saturating_sub(LINES)..].join("\n  ")
+    )
 }

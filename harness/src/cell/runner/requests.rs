@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::super::context::CellContext;
 use super::super::error::CellError;
 use crate::protocol::{
-    EventParams, HookCallParams, HookCallResult, OptionsCallParams, OptionsCallResult, SessionChangedParams,
-    StepGateParams, ToolCallParams, ToolCallResult,
+    EventParams, HookCallParams, HookCallResult, OptionsCallParams, OptionsCallResult,
+    SessionChangedParams, StepGateParams, ToolCallParams, ToolCallResult,
 };
 use crate::scenario::ToolBehaviour;
 use crate::trace::{Lane, Observation};
@@ -40,7 +40,10 @@ pub(super) async fn serve(
         "hook/call" => call_hook(&context, &worker, read(&method, params)?),
         "options/call" => call_options(&context, read(&method, params)?),
         "step/gate" => pass_gate(&context, &worker, read(&method, params)?).await,
-        _ => Ok(Reply::Error { code: -32601, message: format!("the harness has no method {method}") }),
+        _ => Ok(Reply::Error {
+            code: -32601,
+            message: format!("the harness has no method {method}"),
+        }),
     }
 }
 
@@ -48,28 +51,42 @@ pub(super) async fn serve(
 ///
 /// # Errors
 /// A fragment that says how the runner broke the protocol.
-pub(super) fn note(context: &CellContext, worker: &str, method: &str, params: Value) -> Result<(), String> {
+pub(super) fn note(
+    context: &CellContext,
+    worker: &str,
+    method: &str,
+    params: Value,
+) -> Result<(), String> {
     match method {
         "event" => {
             let event: EventParams = read(method, params.clone())?;
-            let observation = Observation::new(Lane::Runner, "event").worker(worker).field("event", event.event);
+            let observation = Observation::new(Lane::Runner, "event")
+                .worker(worker)
+                .field("event", event.event);
             context.recorder.record(observation.payload(params));
         }
         "session/changed" => {
             let _: SessionChangedParams = read(method, params)?;
             context.session_changed.notify_one();
         }
-        _ => return Err(format!("it sent the notification {method}, which the protocol does not have")),
+        _ => {
+            return Err(format!(
+                "it sent the notification {method}, which the protocol does not have"
+            ));
+        }
     }
     Ok(())
 }
 
 fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, String> {
-    serde_json::from_value(params).map_err(|error| format!("its {method} has parameters of the wrong form: {error}"))
+    serde_json::from_value(params)
+        .map_err(|error| format!("its {method} has parameters of the wrong form: {error}"))
 }
 
 fn result(value: impl Serialize) -> Result<Reply, String> {
-    serde_json::to_value(value).map(Reply::Result).map_err(|error| error.to_string())
+    serde_json::to_value(value)
+        .map(Reply::Result)
+        .map_err(|error| error.to_string())
 }
 
 /// A call that is recorded as dropped unless it was answered: its runner was killed in the meantime.
@@ -83,29 +100,56 @@ struct OpenCall<'a> {
 impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         if !self.answered {
-            let observation = Observation::new(Lane::Tool, "dropped").worker(self.worker).field("tool", self.tool);
+            let observation = Observation::new(Lane::Tool, "dropped")
+                .worker(self.worker)
+                .field("tool", self.tool);
             self.context.recorder.record(observation);
         }
     }
 }
 
-async fn call_tool(context: &CellContext, worker: &str, call: ToolCallParams) -> Result<Reply, String> {
+async fn call_tool(
+    context: &CellContext,
+    worker: &str,
+    call: ToolCallParams,
+) -> Result<Reply, String> {
     let Some(behaviour) = context.plan.tools.get(&call.tool) else {
-        return Err(format!("it called the tool {}, which the agent does not define", call.tool));
+        return Err(format!(
+            "it called the tool {}, which the agent does not define",
+            call.tool
+        ));
     };
     let payload = serde_json::to_value(&call).map_err(|error| error.to_string())?;
-    let observation =
-        |kind: &str| Observation::new(Lane::Tool, kind).worker(worker).field("tool", &*call.tool).payload(payload.clone());
-    let mut open = OpenCall { context, worker, tool: &call.tool, answered: false };
+    let observation = |kind: &str| {
+        Observation::new(Lane::Tool, kind)
+            .worker(worker)
+            .field("tool", &*call.tool)
+            .payload(payload.clone())
+    };
+    let mut open = OpenCall {
+        context,
+        worker,
+        tool: &call.tool,
+        answered: false,
+    };
     context.barriers.observe(observation("called")).wait().await;
     if behaviour.has_effect() {
-        context.barriers.observe(observation("effect_done")).wait().await;
+        context
+            .barriers
+            .observe(observation("effect_done"))
+            .wait()
+            .await;
     }
     open.answered = true;
     match behaviour {
-        ToolBehaviour::Returns(template) => result(text_result(fill(template, &call.arguments), false)),
+        ToolBehaviour::Returns(template) => {
+            result(text_result(fill(template, &call.arguments), false))
+        }
         ToolBehaviour::Fails(text) => result(text_result(text.clone(), true)),
-        ToolBehaviour::Raises(message) => Ok(Reply::Error { code: -32000, message: message.clone() }),
+        ToolBehaviour::Raises(message) => Ok(Reply::Error {
+            code: -32000,
+            message: message.clone(),
+        }),
     }
 }
 
@@ -117,14 +161,19 @@ impl ToolBehaviour {
 }
 
 fn text_result(text: String, is_error: bool) -> ToolCallResult {
-    ToolCallResult { content: vec![json!({"type": "text", "text": text})], is_error }
+    ToolCallResult {
+        content: vec![json!({"type": "text", "text": text})],
+        is_error,
+    }
 }
 
 /// Puts the call's arguments in the place of `{name}`.
 fn fill(template: &str, arguments: &Value) -> String {
     let mut text = template.to_owned();
     for (name, value) in arguments.as_object().into_iter().flatten() {
-        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let shown = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
         text = text.replace(&format!("{{{name}}}"), &shown);
     }
     text
@@ -132,19 +181,28 @@ fn fill(template: &str, arguments: &Value) -> String {
 
 fn call_hook(context: &CellContext, worker: &str, call: HookCallParams) -> Result<Reply, String> {
     let payload = serde_json::to_value(&call).map_err(|error| error.to_string())?;
-    let observation = Observation::new(Lane::Runner, "hook").worker(worker).field("event", call.event);
+    let observation = Observation::new(Lane::Runner, "hook")
+        .worker(worker)
+        .field("event", call.event);
     context.recorder.record(observation.payload(payload));
     result(HookCallResult { output: json!({}) })
 }
 
 fn call_options(context: &CellContext, call: OptionsCallParams) -> Result<Reply, String> {
     let payload = serde_json::to_value(&call).map_err(|error| error.to_string())?;
-    let observation = Observation::new(Lane::Runner, "options").field("attempt", call.attempt.to_string());
+    let observation =
+        Observation::new(Lane::Runner, "options").field("attempt", call.attempt.to_string());
     context.recorder.record(observation.payload(payload));
-    result(OptionsCallResult { options: context.plan.agent.options.clone() })
+    result(OptionsCallResult {
+        options: context.plan.agent.options.clone(),
+    })
 }
 
-async fn pass_gate(context: &CellContext, worker: &str, gate: StepGateParams) -> Result<Reply, String> {
+async fn pass_gate(
+    context: &CellContext,
+    worker: &str,
+    gate: StepGateParams,
+) -> Result<Reply, String> {
     let payload = serde_json::to_value(&gate).map_err(|error| error.to_string())?;
     let observation = Observation::new(Lane::Step, gate.at.wire_name())
         .worker(worker)
@@ -157,7 +215,11 @@ async fn pass_gate(context: &CellContext, worker: &str, gate: StepGateParams) ->
 
 /// The error of a runner that broke the protocol.
 pub(super) fn violation(name: &str, what: String, stderr: String) -> CellError {
-    CellError::Protocol { name: name.to_owned(), what, stderr }
+    CellError::Protocol {
+        name: name.to_owned(),
+        what,
+        stderr,
+    }
 }
 
 #[cfg(test)]
@@ -167,6 +229,9 @@ mod tests {
     #[test]
     fn templates_take_arguments_of_any_type() {
         let arguments = json!({"message": "draft", "times": 2});
-        assert_eq!(fill("{message} x{times} {other}", &arguments), "draft x2 {other}");
+        assert_eq!(
+            fill("{message} x{times} {other}", &arguments),
+            "draft x2 {other}"
+        );
     }
 }
