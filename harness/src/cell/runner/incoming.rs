@@ -1,8 +1,7 @@
 //! One line of a runner, understood or refused.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 /// A message from a runner.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ pub(crate) struct Refusal {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Envelope<'a> {
+struct Envelope {
     jsonrpc: String,
     #[serde(default)]
     id: Option<Value>,
@@ -44,10 +43,15 @@ struct Envelope<'a> {
     method: Option<String>,
     #[serde(default)]
     params: Option<Value>,
-    #[serde(default, borrow)]
-    result: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "present")]
+    result: Option<Value>,
     #[serde(default)]
     error: Option<Refusal>,
+}
+
+/// A result that is there may be `null`; only one that is missing is none.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// Reads one line.
@@ -55,7 +59,7 @@ struct Envelope<'a> {
 /// # Errors
 /// A fragment that says what the runner did wrong.
 pub(super) fn read(line: &str) -> Result<Incoming, String> {
-    let envelope: Envelope<'_> = serde_json::from_str(line)
+    let envelope: Envelope = serde_json::from_str(line)
         .map_err(|error| format!("it wrote {} ({error})", quoted(line)))?;
     if envelope.jsonrpc != "2.0" {
         return Err(format!(
@@ -72,13 +76,10 @@ pub(super) fn read(line: &str) -> Result<Incoming, String> {
     ) {
         (Some(id), Some(method), None, None) => Ok(Incoming::Request { id, method, params }),
         (None, Some(method), None, None) => Ok(Incoming::Notification { method, params }),
-        (Some(id), None, Some(result), None) => {
-            let value = serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
-            Ok(Incoming::Answer {
-                id: own_id(&id)?,
-                result: Ok(value),
-            })
-        }
+        (Some(id), None, Some(result), None) => Ok(Incoming::Answer {
+            id: own_id(&id)?,
+            result: Ok(result),
+        }),
         (Some(id), None, None, Some(refusal)) => Ok(Incoming::Answer {
             id: own_id(&id)?,
             result: Err(refusal),
