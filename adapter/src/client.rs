@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
-use crate::engine::contract::{Command, Engine, EngineError, SessionChange};
+use crate::engine::contract::{Command, Engine, EngineError, LiveEvent, SessionChange};
 use crate::engine::embedded::engine::EmbeddedEngine;
 use crate::session::event::Resolution;
 use crate::session::snapshot::Snapshot;
@@ -101,5 +101,17 @@ impl SessionClient {
     /// An error of the operating system when the state directory cannot be watched.
     pub async fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError> {
         self.engine.changes().await
+    }
+
+    /// Live events of all sessions from now on, whatever process works on them. Those of one
+    /// attempt come in order; a receiver that lags by thousands of events loses the oldest.
+    ///
+    /// Live events show progress and are never stored: after a gap, look at the snapshot.
+    ///
+    /// # Errors
+    ///
+    /// An error of the operating system when the state directory cannot be watched.
+    pub async fn events(&self) -> Result<broadcast::Receiver<LiveEvent>, EngineError> {
+        self.engine.events().await
     }
 }

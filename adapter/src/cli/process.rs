@@ -1,7 +1,7 @@
 //! One CLI process: frames in, frames out, and an end that leaves nothing behind.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -30,6 +30,8 @@ pub(crate) enum ProcessError {
         path: PathBuf,
         source: std::io::Error,
     },
+    #[error("start the CLI in {}: there is no such directory; create it or change the option cwd", .0.display())]
+    NoWorkingDirectory(PathBuf),
     #[error("write to the CLI: {0}")]
     Write(std::io::Error),
     #[error("read from the CLI: {0}")]
@@ -70,8 +72,8 @@ impl CliProcess {
             .stderr(Stdio::piped());
         let mut child = spawner::spawn(command)
             .await
-            .map_err(|source| spawn_error(&launch.program, source))?;
-        let missing = || spawn_error(&launch.program, std::io::Error::other("a pipe is missing"));
+            .map_err(|source| spawn_error(launch, source))?;
+        let missing = || spawn_error(launch, std::io::Error::other("a pipe is missing"));
         let stdout = child.stdout.take().ok_or_else(missing)?;
         let stderr = child.stderr.take().ok_or_else(missing)?;
         Ok(Self {
@@ -179,9 +181,14 @@ impl Drop for CliProcess {
     }
 }
 
-fn spawn_error(path: &Path, source: std::io::Error) -> ProcessError {
+/// The system's error does not say which of the two is missing, the program or the directory.
+fn spawn_error(launch: &Launch, source: std::io::Error) -> ProcessError {
+    let directory = &launch.working_directory;
+    if source.kind() == std::io::ErrorKind::NotFound && !directory.is_dir() {
+        return ProcessError::NoWorkingDirectory(directory.clone());
+    }
     ProcessError::Spawn {
-        path: path.to_owned(),
+        path: launch.program.clone(),
         source,
     }
 }
@@ -224,5 +231,32 @@ impl StderrTail {
 impl Drop for StderrTail {
     fn drop(&mut self) {
         self.reader.abort();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+mod tests {
+    use super::*;
+
+    async fn refusal(program: PathBuf, working_directory: PathBuf) -> String {
+        let launch = Launch {
+            program,
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+            working_directory,
+        };
+        CliProcess::start(&launch).await.unwrap_err().to_string()
+    }
+
+    #[tokio::test]
+    async fn the_error_names_what_is_missing() {
+        let here = tempfile::tempdir().unwrap();
+        let missing = here.path().join("missing");
+        let no_program = refusal(missing.clone(), here.path().to_owned()).await;
+        assert!(no_program.contains("check the path"), "{no_program}");
+        let no_directory = refusal("/bin/true".into(), missing.clone()).await;
+        assert!(no_directory.contains("option cwd"), "{no_directory}");
+        assert!(no_directory.contains(&missing.display().to_string()));
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -81,7 +82,7 @@ pub struct SessionChange {
 ///
 /// Group live text by turn, Step execution and attempt: a Step that is attempted again says
 /// everything again, under a higher attempt.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LiveEvent {
     /// The session.
     pub session_id: String,
@@ -214,6 +215,9 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     /// Changes of all sessions from the return of this on, whoever makes them.
     async fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError>;
+
+    /// Live events of all sessions from the return of this on, whatever process tells them.
+    async fn events(&self) -> Result<broadcast::Receiver<LiveEvent>, EngineError>;
 
     /// Works until told to stop and nothing is in flight any more.
     async fn work(&self, context: WorkerContext) -> Result<(), EngineError>;

@@ -40,24 +40,37 @@ impl Bell {
     }
 }
 
-/// Hears the bell of a state directory, and deaths of its workers.
+/// Hears what happens in a state directory.
 #[derive(Debug)]
 pub(crate) struct Listener {
     inotify: AsyncFd<OwnedFd>,
 }
 
 impl Listener {
-    /// Needs a bell to have been opened in the directory.
-    pub(crate) fn open(directory: &Path, workers: &Path) -> io::Result<Self> {
+    /// Hears the bell and deaths; needs a bell to have been opened in the directory.
+    pub(crate) fn of_changes(directory: &Path, workers: &Path) -> io::Result<Self> {
+        Self::watch([
+            (directory.join(FILE_NAME).as_path(), WatchFlags::MODIFY),
+            (workers, WatchFlags::CLOSE_WRITE),
+        ])
+    }
+
+    /// Hears that something was written to a file of the directory.
+    pub(crate) fn of_writes(directory: &Path) -> io::Result<Self> {
+        Self::watch([(directory, WatchFlags::MODIFY)])
+    }
+
+    fn watch<const N: usize>(watched: [(&Path, WatchFlags); N]) -> io::Result<Self> {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        inotify::add_watch(&inotify, directory.join(FILE_NAME), WatchFlags::MODIFY)?;
-        inotify::add_watch(&inotify, workers, WatchFlags::CLOSE_WRITE)?;
+        for (path, flags) in watched {
+            inotify::add_watch(&inotify, path, flags)?;
+        }
         Ok(Self {
             inotify: register(inotify)?,
         })
     }
 
-    /// Returns when the bell has rung since the last call.
+    /// Returns when something was heard since the last call.
     pub(crate) async fn heard(&self) -> io::Result<()> {
         loop {
             let mut ready = self.inotify.readable().await?;

@@ -11,9 +11,12 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{OnceCell, broadcast};
 use uuid::Uuid;
 
-use crate::engine::contract::{Command, Engine, EngineError, SessionChange, WorkerContext};
+use crate::engine::contract::{
+    Command, Engine, EngineError, LiveEvent, SessionChange, WorkerContext,
+};
 use crate::engine::embedded::bell::{Bell, Listener};
 use crate::engine::embedded::claim::apply_command;
+use crate::engine::embedded::event_log::{EventReader, EventWriter, events_directory};
 use crate::engine::embedded::rows::{SessionRow, SessionRows};
 use crate::engine::embedded::{database, liveness, worker};
 use crate::session::event::{Circumstances, Event};
@@ -27,6 +30,9 @@ pub(crate) const LOOK_AROUND: Duration = Duration::from_secs(2);
 
 /// How many changes a slow receiver may lag behind.
 const CHANGE_BACKLOG: usize = 1024;
+
+/// How many live events a slow receiver may lag behind.
+const EVENT_BACKLOG: usize = 4096;
 
 /// Runs sessions on one SQLite file in a state directory. Cheap to clone.
 ///
@@ -42,6 +48,9 @@ pub(crate) struct Shared {
     connection: Mutex<Connection>,
     bell: Bell,
     changes: OnceCell<broadcast::Sender<SessionChange>>,
+    events: OnceCell<broadcast::Sender<LiveEvent>>,
+    /// Made when there is something to tell.
+    event_writer: Mutex<Option<EventWriter>>,
 }
 
 impl EmbeddedEngine {
@@ -58,11 +67,16 @@ impl EmbeddedEngine {
             reason: error.to_string(),
         };
         // Conversations are nobody else's business.
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(liveness::workers_directory(directory))
-            .map_err(refused)?;
+        for directory in [
+            liveness::workers_directory(directory),
+            events_directory(directory),
+        ] {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory)
+                .map_err(refused)?;
+        }
         let connection = database::open(directory)?;
         let bell = Bell::open(directory).map_err(refused)?;
         Ok(Self {
@@ -71,6 +85,8 @@ impl EmbeddedEngine {
                 connection: Mutex::new(connection),
                 bell,
                 changes: OnceCell::new(),
+                events: OnceCell::new(),
+                event_writer: Mutex::new(None),
             }),
         })
     }
@@ -123,8 +139,34 @@ impl Shared {
         self.bell.ring();
     }
 
+    /// Tells all processes of live events. One that cannot be told is lost: it changes no state.
+    pub(crate) fn publish(&self, events: &[LiveEvent]) {
+        if events.is_empty() {
+            return;
+        }
+        if let Err(error) = self.append_events(events) {
+            tracing::warn!(%error, "live events could not be told to other processes");
+        }
+    }
+
+    fn append_events(&self, events: &[LiveEvent]) -> std::io::Result<()> {
+        let mut writer = self
+            .event_writer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if writer.is_none() {
+            *writer = Some(EventWriter::create(&self.directory)?);
+        }
+        if let Some(writer) = writer.as_mut() {
+            for event in events {
+                writer.append(event)?;
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn listener(&self) -> std::io::Result<Listener> {
-        Listener::open(
+        Listener::of_changes(
             &self.directory,
             &liveness::workers_directory(&self.directory),
         )
@@ -157,7 +199,8 @@ impl Engine for EmbeddedEngine {
         message: Option<String>,
     ) -> Result<(), EngineError> {
         let session_id = session_id.to_owned();
-        self.shared
+        let events = self
+            .shared
             .write(move |transaction| {
                 let rows = SessionRows::new(transaction, &session_id);
                 if rows.find()?.is_some() {
@@ -170,7 +213,7 @@ impl Engine for EmbeddedEngine {
                     epoch: 0,
                 };
                 let Some(text) = message else {
-                    return rows.save(&row);
+                    return rows.save(&row).map(|()| Vec::new());
                 };
                 apply_command(
                     &rows,
@@ -179,11 +222,11 @@ impl Engine for EmbeddedEngine {
                     Event::MessageSent { text },
                     &command_circumstances(),
                 )?
-                .map(|_| ())
                 .ok_or_else(|| EngineError::BlankMessage(session_id.clone()))
             })
             .await?;
         self.shared.ring();
+        self.shared.publish(&events);
         Ok(())
     }
 
@@ -200,23 +243,23 @@ impl Engine for EmbeddedEngine {
             },
             Command::Cancel => Event::TurnCancelled,
         };
-        let accepted = self
+        let applied = self
             .shared
             .write(move |transaction| {
                 let rows = SessionRows::new(transaction, &session_id);
                 let mut row = rows.load()?;
-                let applied = apply_command(
+                apply_command(
                     &rows,
                     &session_id,
                     &mut row,
                     event,
                     &command_circumstances(),
-                )?;
-                Ok(applied.is_some())
+                )
             })
             .await?;
         self.shared.ring();
-        Ok(accepted)
+        self.shared.publish(applied.as_deref().unwrap_or_default());
+        Ok(applied.is_some())
     }
 
     async fn snapshot(&self, session_id: &str) -> Result<Snapshot, EngineError> {
@@ -233,6 +276,15 @@ impl Engine for EmbeddedEngine {
             .get_or_try_init(|| start_following(&self.shared))
             .await?;
         Ok(changes.subscribe())
+    }
+
+    async fn events(&self) -> Result<broadcast::Receiver<LiveEvent>, EngineError> {
+        let events = self
+            .shared
+            .events
+            .get_or_try_init(|| start_following_events(&self.shared))
+            .await?;
+        Ok(events.subscribe())
     }
 
     async fn work(&self, context: WorkerContext) -> Result<(), EngineError> {
@@ -279,6 +331,40 @@ async fn follow(
             Err(error) => tracing::warn!(%error, "changes could not be read"),
         }
         drop(shared);
+        // Either way it is time to look.
+        let _ = tokio::time::timeout(LOOK_AROUND, listener.heard()).await;
+    }
+}
+
+/// Starts the telling of live events; those before it are told to nobody.
+async fn start_following_events(
+    shared: &Arc<Shared>,
+) -> Result<broadcast::Sender<LiveEvent>, EngineError> {
+    let listener = Listener::of_writes(&events_directory(&shared.directory))?;
+    let reader = EventReader::open(&shared.directory)?;
+    let (sender, _) = broadcast::channel(EVENT_BACKLOG);
+    let engine = Arc::downgrade(shared);
+    tokio::spawn(follow_events(engine, listener, reader, sender.clone()));
+    Ok(sender)
+}
+
+/// Tells of every live event until the engine is gone.
+async fn follow_events(
+    engine: std::sync::Weak<Shared>,
+    listener: Listener,
+    mut reader: EventReader,
+    sender: broadcast::Sender<LiveEvent>,
+) {
+    while engine.strong_count() > 0 {
+        match reader.read() {
+            Ok(events) => {
+                for event in events {
+                    // Nobody may be listening just now.
+                    let _ = sender.send(event);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "live events could not be read"),
+        }
         // Either way it is time to look.
         let _ = tokio::time::timeout(LOOK_AROUND, listener.heard()).await;
     }

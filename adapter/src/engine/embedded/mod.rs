@@ -4,6 +4,7 @@ mod bell;
 mod claim;
 mod database;
 pub(crate) mod engine;
+mod event_log;
 mod liveness;
 mod rows;
 mod worker;

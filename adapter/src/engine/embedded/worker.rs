@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use tokio::sync::broadcast;
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -89,7 +88,7 @@ impl EmbeddedWorker {
                 })
                 .await?;
             self.shared.ring();
-            publish_all(&self.context.events, events);
+            tell(&self.shared, &self.context, &events);
         }
         Ok(())
     }
@@ -125,7 +124,7 @@ impl EmbeddedWorker {
                 break;
             };
             self.shared.ring();
-            publish_all(&self.context.events, events);
+            tell(&self.shared, &self.context, &events);
             self.spawn(claim);
         }
         Ok(())
@@ -268,7 +267,7 @@ impl Attempt {
             })
             .await?;
         self.shared.ring();
-        publish_all(&self.context.events, events);
+        tell(&self.shared, &self.context, &events);
         Ok(())
     }
 
@@ -305,7 +304,7 @@ impl AttemptScope for Attempt {
     }
 
     fn publish(&self) -> Arc<dyn Fn(SessionEvent) + Send + Sync> {
-        let events = self.context.events.clone();
+        let (shared, context) = (Arc::clone(&self.shared), Arc::clone(&self.context));
         let attempt = self.claim.attempt.clone();
         Arc::new(move |event| {
             let event = LiveEvent {
@@ -315,8 +314,7 @@ impl AttemptScope for Attempt {
                 attempt: attempt.attempt,
                 event,
             };
-            // Nobody may be listening just now.
-            let _ = events.send(event);
+            tell(&shared, &context, &[event]);
         })
     }
 
@@ -340,10 +338,12 @@ fn accept_late(stored: Result<(), EngineError>) -> Result<(), EngineError> {
     }
 }
 
-fn publish_all(sender: &broadcast::Sender<LiveEvent>, events: Vec<LiveEvent>) {
+/// Tells this worker's listeners and all other processes.
+fn tell(shared: &Shared, context: &WorkerContext, events: &[LiveEvent]) {
+    shared.publish(events);
     for event in events {
         // Nobody may be listening just now.
-        let _ = sender.send(event);
+        let _ = context.events.send(event.clone());
     }
 }
 
