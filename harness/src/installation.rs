@@ -105,6 +105,21 @@ impl Installation {
         )
     }
 
+    /// The root of the source tree.
+    ///
+    /// # Errors
+    /// When there is no source tree around.
+    pub fn sources(&self) -> Result<PathBuf, InstallationError> {
+        self.in_project("", "the sources", "run this inside the source tree")
+    }
+
+    /// The results of the last full run of the tests.
+    #[must_use]
+    pub fn test_results(&self) -> PathBuf {
+        let target = self.executable.parent().and_then(Path::parent);
+        target.unwrap_or(Path::new("target")).join("nextest/ci/junit.xml")
+    }
+
     /// The known deviations of the fake CLI.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ pub mod cell;
 pub mod checks;
 pub mod clis;
 pub mod commands;
+pub mod coverage;
 pub mod drift;
 pub mod exit;
 pub mod installation;

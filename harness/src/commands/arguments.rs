@@ -53,6 +53,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: CliCommand,
     },
+    /// Show which requirements hold, by the scenarios and tests that passed in the last full run of the tests
+    Coverage(CoverageArguments),
     /// Run the corpus on two CLIs, or on one and golden traces, and show in what they differ
     Drift(DriftArguments),
     /// Run one cell: its request comes on stdin, its report goes to stdout
@@ -104,6 +106,19 @@ pub(crate) struct RunArguments {
     /// Build nothing; what is missing or stale is an error
     #[arg(long)]
     pub(crate) no_build: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CoverageArguments {
+    /// Only the requirements of this layer; without it all are shown, and those of `adapter` must be covered
+    #[arg(long, value_name = "LAYER")]
+    pub(crate) layer: Option<String>,
+    /// The JUnit report of a full run; without it, the last that `cargo nextest run --workspace --profile ci` wrote
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
+    /// What goes to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
 }
 
 /// The version that golden traces are kept of.

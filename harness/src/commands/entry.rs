@@ -7,7 +7,7 @@ use nix::sys::signal::{SigHandler, Signal, raise, signal};
 
 use super::arguments::{Arguments, CliCommand, Command};
 use super::error::CommandError;
-use super::{build, check, cli, drift, explain, list, run, schema, show};
+use super::{build, check, cli, coverage, drift, explain, list, run, schema, show};
 use crate::cell;
 use crate::exit::ExitStatus;
 
@@ -42,6 +42,7 @@ fn perform(command: Command) -> Result<ExitStatus, CommandError> {
         Command::Cli {
             command: CliCommand::List,
         } => cli::list(),
+        Command::Coverage(arguments) => coverage::coverage(&arguments),
         Command::Drift(arguments) => drift::drift(&arguments),
         Command::Cell => run_cell(),
     }

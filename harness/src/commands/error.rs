@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use crate::catalogue::{CatalogueError, IdError};
 use crate::cell::CellError;
 use crate::clis::{CacheError, InstallError, SelectError, UnknownCli};
+use crate::coverage::{ResultsError, SourcesError};
 use crate::drift::{CorpusError, DriftError};
 use crate::exit::ExitStatus;
 use crate::installation::InstallationError;
-use crate::matrix::{Interrupted, PreparationError};
+use crate::matrix::{Interrupted, MatrixError, PreparationError};
 use crate::runners::{BuildError, ManifestError};
 
 /// Why a command could not do what it was asked to.
@@ -43,6 +44,12 @@ pub(crate) enum CommandError {
     Cell(#[from] CellError),
     #[error(transparent)]
     Drift(#[from] DriftError),
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+    #[error(transparent)]
+    Sources(#[from] SourcesError),
+    #[error(transparent)]
+    Results(#[from] ResultsError),
     #[error("cannot {what} {}: {source}", .path.display())]
     File {
         what: &'static str,

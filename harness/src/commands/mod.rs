@@ -4,6 +4,7 @@ mod arguments;
 mod build;
 mod check;
 mod cli;
+mod coverage;
 mod drift;
 mod entry;
 mod error;
