@@ -101,6 +101,7 @@ fn gate(step: &'static str, at: &'static str) -> Hold {
     Hold::Gate { step, at, skip: 0 }
 }
 
+// covers: kill-single-attempt-write
 #[tokio::test]
 async fn a_worker_killed_in_a_single_attempt_write_never_repeats_it() {
     let aftermath = kill_at("non_idempotent_write", Hold::ToolReply).await;
@@ -110,6 +111,7 @@ async fn a_worker_killed_in_a_single_attempt_write_never_repeats_it() {
     assert_eq!(aftermath.interruptions(), 1);
 }
 
+// covers: tool-idempotency-key-stable
 #[tokio::test]
 async fn an_idempotent_write_is_repeated_under_the_same_key() {
     let aftermath = kill_at("idempotent_write", Hold::ToolReply).await;
@@ -122,6 +124,7 @@ async fn an_idempotent_write_is_repeated_under_the_same_key() {
     assert_eq!(aftermath.outcome(), ToolCallOutcome::Succeeded);
 }
 
+// covers: kill-single-attempt-write, appr-approve-once
 #[tokio::test]
 async fn a_single_attempt_write_at_every_commit_boundary() {
     for (at, outcome, effects) in [
@@ -156,6 +159,7 @@ async fn an_idempotent_write_at_every_commit_boundary() {
     }
 }
 
+// covers: kill-run-model, kill-resumed-segment, appr-approve-once
 #[tokio::test]
 async fn a_segment_at_every_commit_boundary() {
     for at in ["before_perform", "performed", "before_commit", "committed"] {
@@ -172,6 +176,7 @@ async fn a_segment_at_every_commit_boundary() {
     }
 }
 
+// covers: appr-approve-once
 #[tokio::test]
 async fn the_way_back_to_the_model_at_every_commit_boundary() {
     for at in ["before_perform", "performed", "before_commit", "committed"] {

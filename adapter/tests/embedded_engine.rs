@@ -55,6 +55,7 @@ fn a_directory_that_cannot_be_made_is_named() {
     assert!(refusal(&file.join("state")).contains("file/state"));
 }
 
+// covers: sess-start, sess-missing
 #[tokio::test]
 async fn sessions_are_kept_apart_and_found_again() {
     let directory = tempfile::tempdir().unwrap();

@@ -65,6 +65,7 @@ async fn a_stopped_worker_gives_its_segment_back_unspent() {
     worker.stop().await.unwrap();
 }
 
+// covers: lim-run-model-timeout, fail-note
 #[tokio::test]
 async fn a_segment_that_takes_too_long_fails() {
     let fixture = Fixture::new(vec![vec![]]).await;
@@ -89,6 +90,7 @@ async fn a_segment_that_takes_too_long_fails() {
     worker.stop().await.unwrap();
 }
 
+// covers: sess-send-message
 #[tokio::test]
 async fn a_message_sent_during_a_turn_starts_the_next_one() {
     let fixture = Fixture::new(vec![

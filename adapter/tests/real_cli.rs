@@ -18,6 +18,8 @@ fn single() -> ToolPolicy {
     ToolPolicy::new(ToolEffect::NonIdempotentWrite)
 }
 
+// covers: seg-deferred-steps, appr-interrupts-listed, res-custom-succeeded, env-key-never-stored
+// covers: pol-write-approval-default, tool-cli-name, res-no-empty-prompt
 #[tokio::test]
 async fn an_approved_write_runs_once_and_the_turn_completes_with_its_result() {
     let fixture = Fixture::new(vec![
@@ -108,6 +110,7 @@ async fn start(fixture: &Fixture, message: &str) {
         .unwrap();
 }
 
+// covers: appr-reject, res-custom-rejected, appr-repeat
 #[tokio::test]
 async fn a_rejected_write_never_runs_and_the_model_reads_exactly_the_rejection() {
     let fixture = Fixture::new(publish_then("As you wish.")).await;
@@ -194,16 +197,19 @@ async fn two_writes_in_one_reply(permission_mode: PermissionMode) {
     worker.stop().await.unwrap();
 }
 
+// covers: seg-two-writes, hook-deny-later
 #[tokio::test]
 async fn the_second_write_of_a_reply_is_denied_and_runs_when_it_is_called_again() {
     two_writes_in_one_reply(PermissionMode::Default).await;
 }
 
+// covers: seg-two-writes-dontask
 #[tokio::test]
 async fn two_writes_in_one_reply_behave_the_same_when_the_cli_does_not_ask() {
     two_writes_in_one_reply(PermissionMode::DontAsk).await;
 }
 
+// covers: appr-wait
 #[tokio::test]
 async fn an_approval_survives_the_worker_that_waited_for_it() {
     let fixture = Fixture::new(publish_then("It is published.")).await;
@@ -226,6 +232,8 @@ async fn an_approval_survives_the_worker_that_waited_for_it() {
     worker.stop().await.unwrap();
 }
 
+// covers: pol-inline-read, seg-lookup-one-step, seg-whole-turn, use-input-tokens
+// covers: seg-later-turn-resume, wire-one-message-each, sess-send-message
 #[tokio::test]
 async fn a_read_runs_inside_the_turn_and_a_later_turn_remembers() {
     let fixture = Fixture::new(vec![
@@ -287,6 +295,8 @@ async fn a_read_runs_inside_the_turn_and_a_later_turn_remembers() {
     worker.stop().await.unwrap();
 }
 
+// covers: fail-three-attempts, fail-note, fail-note-format, fail-write-not-repeated
+// covers: fail-model-sees-note
 #[tokio::test]
 async fn a_failed_turn_leaves_a_note_of_what_ran() {
     // Nothing is scripted after the write, so the resumed segment fails.
@@ -352,6 +362,7 @@ impl HookHandler for Rewrite {
     }
 }
 
+// covers: hook-beside-app-hooks, wire-arguments, res-rewriting-hook
 #[tokio::test]
 async fn what_a_hook_rewrote_is_what_is_approved_and_runs() {
     let fixture = Fixture::new(vec![
@@ -392,6 +403,8 @@ async fn what_a_hook_rewrote_is_what_is_approved_and_runs() {
     worker.stop().await.unwrap();
 }
 
+// covers: appr-cli-tool, res-cli-approved, res-cli-rejected, rec-approved-cli-output
+// covers: pol-default-unclassified
 #[tokio::test]
 async fn a_tool_of_the_cli_waits_for_approval_and_runs_inside_the_resumed_segment() {
     let touch = |name: &str| json!({"command": format!("touch {name} && echo made"), "description": "make"});

@@ -297,6 +297,7 @@ mod tests {
         )
     }
 
+    // covers: opt-owned-extra-args
     #[test]
     fn owned_options_are_named() {
         for option in OWNED {
@@ -322,6 +323,7 @@ mod tests {
         assert!(!shown.contains("hush"), "{shown}");
     }
 
+    // covers: opt-reject-skip-modes
     #[test]
     fn modes_that_skip_the_adapter_are_refused() {
         for mode in ["bypassPermissions", "acceptEdits", "auto", "plan"] {
@@ -336,6 +338,7 @@ mod tests {
         }
     }
 
+    // covers: opt-mcp-servers-form, opt-server-name-reuse
     #[test]
     fn servers_are_a_map_without_the_custom_tools_name() {
         assert_eq!(
@@ -347,6 +350,7 @@ mod tests {
         assert_eq!(validated(json!({"mcp_servers": {"other": {}}})), Ok(()));
     }
 
+    // covers: opt-allowed-tools-deferrable
     #[test]
     fn rules_must_not_allow_what_has_to_leave_the_turn() {
         for entry in [

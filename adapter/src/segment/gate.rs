@@ -327,6 +327,7 @@ mod tests {
         matches!(verdict, Verdict::Deny { reason } if reason.contains(part))
     }
 
+    // covers: hook-allow-inline, hook-defer-first, tool-decision-by-id, tool-no-decision-no-run
     #[test]
     fn reads_run_inside_and_one_write_leaves() {
         let mut gate = gate(None);
@@ -351,6 +352,7 @@ mod tests {
         assert!(is_denied(&gate.pre_tool_use(&asked(PUBLISH, "a")), "again"));
     }
 
+    // covers: hook-subagent-denied
     #[test]
     fn a_write_inside_a_subagent_is_denied() {
         let mut gate = gate(None);
@@ -362,6 +364,7 @@ mod tests {
         assert_eq!(gate.deferred(), None);
     }
 
+    // covers: hook-ignored-defer
     #[test]
     fn an_ignored_deferral_is_denied_when_the_cli_asks_for_permission() {
         let mut gate = gate(None);
@@ -373,6 +376,7 @@ mod tests {
         assert!(matches!(passage, Passage::Refused { .. }));
     }
 
+    // covers: res-hook-from-record, res-custom-succeeded, res-custom-rejected
     #[test]
     fn a_resumed_call_is_answered_from_its_record() {
         for outcome in [ToolCallOutcome::Succeeded, ToolCallOutcome::Rejected] {
@@ -388,6 +392,7 @@ mod tests {
         }
     }
 
+    // covers: res-can-use-tool
     #[test]
     fn a_skipped_hook_changes_nothing_of_the_answer() {
         let record = record("publish", ToolKind::Custom, ToolCallOutcome::Succeeded);
@@ -399,6 +404,7 @@ mod tests {
         assert_eq!(passage, Passage::Recorded(record));
     }
 
+    // covers: res-cli-rejected
     #[test]
     fn a_rejected_tool_of_the_cli_is_denied_with_the_rejection() {
         let record = record("Bash", ToolKind::Cli, ToolCallOutcome::Rejected);

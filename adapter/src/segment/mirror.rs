@@ -125,6 +125,7 @@ mod tests {
         assert!(mirror.entries("subagent").is_empty());
     }
 
+    // covers: seg-mirror
     #[test]
     fn every_kind_of_loss_shows() {
         let spoken = mirror(vec![entry("a", None)], &["a", "b"]);

@@ -238,6 +238,7 @@ mod tests {
             .collect()
     }
 
+    // covers: wire-one-message-each, wire-ride-along
     #[test]
     fn one_message_for_each_api_message_and_each_tool_result() {
         let text = |text: &str| json!({"type": "text", "text": text});
@@ -268,6 +269,7 @@ mod tests {
         assert_eq!(entries_of(&messages), entries);
     }
 
+    // covers: wire-user-prompt, wire-claude-transcript
     #[test]
     fn the_stored_form_is_the_one_that_other_languages_read() {
         let prompt = FrameworkItem::UserPrompt {
@@ -289,6 +291,7 @@ mod tests {
 
     proptest! {
         /// Whatever the order of entries, none is lost, moved or doubled once anybody spoke.
+        // covers: wire-transcript-concat, wire-ride-along
         #[test]
         fn the_messages_entries_are_the_transcript(kinds in prop::collection::vec(0_u8..5, 0..40)) {
             let entries: Vec<Value> = kinds

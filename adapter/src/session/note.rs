@@ -85,6 +85,7 @@ mod tests {
     use crate::agent::policy::ToolKind;
     use crate::session::record::{DeferredCall, ToolCallOutcome};
 
+    // covers: fail-note-format
     #[test]
     fn lists_every_record_in_the_stored_format() {
         let record = ToolCallRecord {
@@ -109,6 +110,7 @@ mod tests {
         );
     }
 
+    // covers: fail-note
     #[test]
     fn is_absent_without_records() {
         assert_eq!(turn_failure_note(&[]), None);

@@ -276,6 +276,7 @@ impl History {
 }
 
 proptest! {
+    // covers: appr-repeat, appr-reject, appr-approve-once
     #[test]
     fn a_session_keeps_its_promises_and_always_settles(moves in moves()) {
         let mut history = History::new();
