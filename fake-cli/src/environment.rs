@@ -85,6 +85,12 @@ impl Environment {
             .map(|token| Credential::Bearer(token.to_owned()))
     }
 
+    /// The user's shell, without its directory.
+    pub(crate) fn shell_name(&self) -> &str {
+        let shell = self.get("SHELL").unwrap_or("unknown");
+        shell.rsplit('/').next().unwrap_or(shell)
+    }
+
     pub(crate) fn base_url(&self) -> &str {
         self.get("ANTHROPIC_BASE_URL")
             .unwrap_or("https://api.anthropic.com")

@@ -55,7 +55,7 @@ pub(crate) fn system_init(session: &Session) -> Value {
         "analytics_disabled": true,
         "product_feedback_disabled": true,
         "uuid": Uuid::new_v4(),
-        "memory_paths": {},
+        "memory_paths": {"auto": memory_path(session)},
         "original_cwd": session.stamp.working_directory,
         "additional_directories": session.arguments.additional_directories,
         "messaging_socket_path": socket,
@@ -67,9 +67,27 @@ pub(crate) fn system_init(session: &Session) -> Value {
     })
 }
 
-/// The answer to `initialize`.
-pub(crate) fn initialize_response(session: &Session) -> Value {
-    json!({
+/// Where the model would keep notes about the project.
+fn memory_path(session: &Session) -> String {
+    let transcript = session.transcript.path();
+    let project = transcript.parent().unwrap_or(transcript);
+    format!("{}/memory/", project.to_string_lossy())
+}
+
+fn account(session: &Session) -> Value {
+    let is_set = |name: &str| session.environment.get(name).is_some();
+    let token = is_set("ANTHROPIC_AUTH_TOKEN");
+    let mut account = json!({"tokenSource": if token { "ANTHROPIC_AUTH_TOKEN" } else { "none" }});
+    if is_set("ANTHROPIC_API_KEY") {
+        account["apiKeySource"] = json!("ANTHROPIC_API_KEY");
+    }
+    account["apiProvider"] = json!("firstParty");
+    account
+}
+
+/// The answer to `initialize`; hooks are spoken of when the request had some.
+pub(crate) fn initialize_response(session: &Session, hooks: bool) -> Value {
+    let mut response = json!({
         "commands": [],
         "agents": [{"name": "general-purpose", "description": "An agent for any task"}],
         "output_style": "default",
@@ -80,7 +98,7 @@ pub(crate) fn initialize_response(session: &Session) -> Value {
             "displayName": "Default",
             "description": session.model.borrow().name,
         }],
-        "account": {"tokenSource": "none", "apiKeySource": "ANTHROPIC_API_KEY"},
+        "account": account(session),
         "pid": std::process::id(),
         "claude_code_version": session.stamp.version,
         "current_permission_mode": session.mode.get().as_str(),
@@ -96,7 +114,11 @@ pub(crate) fn initialize_response(session: &Session) -> Value {
         "fast_mode_disabled_reason": "sdk_opt_in_required",
         "session_state": session.state(),
         "capabilities": ["ui_surface_v1", "mcp_call_result_not_for_model_v1"],
-    })
+    });
+    if let (Value::Object(members), false) = (&mut response, hooks) {
+        members.shift_remove("hooks_applied");
+    }
+    response
 }
 
 /// `command_lifecycle` of a continuation that nobody typed.

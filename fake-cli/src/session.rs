@@ -85,8 +85,8 @@ pub(crate) struct Session {
     /// Files whose current content the model has seen.
     pub(crate) seen_files: RefCell<std::collections::HashSet<std::path::PathBuf>>,
     pub(crate) initialized: watch::Sender<bool>,
-    /// `initialize` requests that wait for the end of start-up.
-    pub(crate) unanswered_initializes: RefCell<Vec<Value>>,
+    /// `initialize` requests that wait for the end of start-up, and whether they had hooks.
+    pub(crate) unanswered_initializes: RefCell<Vec<(Value, bool)>>,
     started: Cell<bool>,
     state: Cell<&'static str>,
     http: std::cell::OnceCell<reqwest::Client>,
@@ -172,6 +172,7 @@ impl Session {
         ledger.progress_noted = true;
         ledger.tools_used = loaded.tools_used;
         ledger.last_prompt = loaded.last_prompt;
+        self.requests.adopt(loaded.recorded);
         self.transcript.adopt(loaded.entries);
     }
 

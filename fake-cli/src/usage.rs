@@ -11,17 +11,24 @@ pub(crate) struct Tokens {
     pub(crate) output: u64,
     pub(crate) cache_read: u64,
     pub(crate) cache_creation: u64,
+    /// Of those, what lives for five minutes.
+    pub(crate) cache_creation_5m: u64,
+    /// Of those, what lives for an hour.
+    pub(crate) cache_creation_1h: u64,
 }
 
 impl Tokens {
     /// Reads an API usage object; what is missing counts as zero.
     pub(crate) fn read(usage: &Value) -> Self {
         let count = |name: &str| usage[name].as_u64().unwrap_or(0);
+        let kept = |name: &str| usage["cache_creation"][name].as_u64().unwrap_or(0);
         Self {
             input: count("input_tokens"),
             output: count("output_tokens"),
             cache_read: count("cache_read_input_tokens"),
             cache_creation: count("cache_creation_input_tokens"),
+            cache_creation_5m: kept("ephemeral_5m_input_tokens"),
+            cache_creation_1h: kept("ephemeral_1h_input_tokens"),
         }
     }
 
@@ -30,6 +37,8 @@ impl Tokens {
         self.output += other.output;
         self.cache_read += other.cache_read;
         self.cache_creation += other.cache_creation;
+        self.cache_creation_5m += other.cache_creation_5m;
+        self.cache_creation_1h += other.cache_creation_1h;
     }
 
     pub(crate) fn total(self) -> u64 {
@@ -47,7 +56,10 @@ impl Tokens {
             "output_tokens_details": {"thinking_tokens": 0},
             "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
             "service_tier": "standard",
-            "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
+            "cache_creation": {
+                "ephemeral_1h_input_tokens": self.cache_creation_1h,
+                "ephemeral_5m_input_tokens": self.cache_creation_5m,
+            },
             "inference_geo": "",
             "iterations": [],
             "speed": "standard",
@@ -81,8 +93,8 @@ impl ModelUsage {
             "thinkingTokens": 0,
             "cacheReadInputTokens": self.tokens.cache_read,
             "cacheCreationInputTokens": self.tokens.cache_creation,
-            "cacheCreationEphemeral5mInputTokens": 0,
-            "cacheCreationEphemeral1hInputTokens": 0,
+            "cacheCreationEphemeral5mInputTokens": self.tokens.cache_creation_5m,
+            "cacheCreationEphemeral1hInputTokens": self.tokens.cache_creation_1h,
             "webSearchRequests": 0,
             "costUSD": self.cost,
         })
@@ -149,8 +161,10 @@ impl Bill {
             value["maxOutputTokens"] = json!(usage.model.max_output_tokens());
             if !usage.restored {
                 value["thinkingTokens"] = json!(0);
-                value["cacheCreationEphemeral5mInputTokens"] = json!(0);
-                value["cacheCreationEphemeral1hInputTokens"] = json!(0);
+                value["cacheCreationEphemeral5mInputTokens"] =
+                    json!(usage.tokens.cache_creation_5m);
+                value["cacheCreationEphemeral1hInputTokens"] =
+                    json!(usage.tokens.cache_creation_1h);
             }
             value["canonicalModel"] = json!(usage.model.name);
             value["provider"] = json!("firstParty");
@@ -178,6 +192,8 @@ impl Bill {
                 output: count("outputTokens"),
                 cache_read: count("cacheReadInputTokens"),
                 cache_creation: count("cacheCreationInputTokens"),
+                cache_creation_5m: count("cacheCreationEphemeral5mInputTokens"),
+                cache_creation_1h: count("cacheCreationEphemeral1hInputTokens"),
             };
             let model = Model { name: name.clone() };
             self.add_costed(
@@ -213,6 +229,7 @@ mod tests {
             output: 7,
             cache_read: 3,
             cache_creation: 2,
+            ..Tokens::default()
         };
         let cost = cost_of(&Model::named(Some("claude-sonnet-5")), tokens);
         assert!((cost - 9.56e-5).abs() < 1e-12, "{cost}");

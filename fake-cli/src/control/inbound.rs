@@ -130,7 +130,11 @@ fn initialize(session: &Rc<Session>, request_id: Value, request: &Value) {
         }
     }
     session.initialized.send_replace(true);
-    session.unanswered_initializes.borrow_mut().push(request_id);
+    let hooks = !request["hooks"].is_null();
+    session
+        .unanswered_initializes
+        .borrow_mut()
+        .push((request_id, hooks));
     if session.is_started() {
         answer_initializes(session);
     }
@@ -138,8 +142,8 @@ fn initialize(session: &Rc<Session>, request_id: Value, request: &Value) {
 
 /// Answers every `initialize` that came before start-up was done.
 pub(crate) fn answer_initializes(session: &Session) {
-    for request_id in session.unanswered_initializes.take() {
-        let response = frames::initialize_response(session);
+    for (request_id, hooks) in session.unanswered_initializes.take() {
+        let response = frames::initialize_response(session, hooks);
         session.output.frame(&json!({
             "type": "control_response",
             "response": {

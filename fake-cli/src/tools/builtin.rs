@@ -69,8 +69,7 @@ impl Builtin {
         let properties: serde_json::Map<String, Value> = parameters
             .iter()
             .map(|parameter| {
-                let schema = json!({"type": parameter.kind, "description": parameter.about});
-                (parameter.name.to_owned(), schema)
+                (parameter.name.to_owned(), parameter.schema())
             })
             .collect();
         let required: Vec<&str> = parameters
@@ -82,6 +81,7 @@ impl Builtin {
             "name": self.name(),
             "description": self.about(),
             "input_schema": {
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
                 "type": "object",
                 "properties": properties,
                 "required": required,
@@ -154,6 +154,19 @@ struct Parameter {
     kind: &'static str,
     required: bool,
     about: &'static str,
+    /// Bounds of a number.
+    bounds: &'static [(&'static str, u64)],
+}
+
+impl Parameter {
+    /// Counts are bounded; some have a default or a closed set of values (observed on CLI 2.1.316).
+    fn schema(&self) -> Value {
+        let mut schema = json!({"description": self.about, "type": self.kind});
+        for (member, value) in self.bounds {
+            schema[*member] = json!(value);
+        }
+        schema
+    }
 }
 
 const fn required(name: &'static str, kind: &'static str, about: &'static str) -> Parameter {
@@ -162,6 +175,7 @@ const fn required(name: &'static str, kind: &'static str, about: &'static str) -
         kind,
         required: true,
         about,
+        bounds: &[],
     }
 }
 
@@ -171,6 +185,24 @@ const fn optional(name: &'static str, kind: &'static str, about: &'static str) -
         kind,
         required: false,
         about,
+        bounds: &[],
+    }
+}
+
+/// The largest whole number that JavaScript counts with.
+const LARGEST_INTEGER: u64 = 9_007_199_254_740_991;
+
+const fn counted(
+    name: &'static str,
+    about: &'static str,
+    bounds: &'static [(&'static str, u64)],
+) -> Parameter {
+    Parameter {
+        name,
+        kind: "integer",
+        required: false,
+        about,
+        bounds,
     }
 }
 
@@ -194,6 +226,7 @@ fn validate(tool: Builtin, input: &Value) -> Result<(), String> {
         let fits = match parameter.kind {
             "string" => value.is_string(),
             "boolean" => value.is_boolean(),
+            "integer" => value.is_u64() || value.is_i64(),
             _ => value.is_number(),
         };
         if !fits {

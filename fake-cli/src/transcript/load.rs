@@ -19,6 +19,8 @@ pub(crate) struct LoadedSession {
     pub(crate) tools_used: Vec<String>,
     /// The latest prompt.
     pub(crate) last_prompt: Option<String>,
+    /// The hashes of recorded parts of requests.
+    pub(crate) recorded: Vec<String>,
     /// How many entries the conversation has.
     pub(crate) prompts: u64,
 }
@@ -53,6 +55,8 @@ fn understand(text: &str) -> LoadedSession {
             Some("user" | "assistant" | "attachment") if entry["isSidechain"] != true => {
                 session.entries.push(entry);
             }
+            Some("api-request-shape") => session.recorded.extend(text_of(&entry["shapeHash"])),
+            Some("api-request-blob") => session.recorded.extend(text_of(&entry["hash"])),
             Some("cost-state") => session.cost_state = Some(entry),
             Some("last-prompt") => {
                 session.last_prompt = entry["lastPrompt"].as_str().map(str::to_owned);
@@ -72,6 +76,10 @@ fn understand(text: &str) -> LoadedSession {
         forget_other_unanswered_calls(&mut session.entries, deferral);
     }
     session
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 fn count_prompts(entries: &[Value]) -> u64 {

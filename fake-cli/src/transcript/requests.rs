@@ -14,20 +14,27 @@ use crate::clock;
 #[derive(Debug, Default)]
 pub(crate) struct RequestRecords {
     hashes: RefCell<HashSet<String>>,
+    /// This process's last request: its id and the hashes of its messages.
+    last: RefCell<Option<(Uuid, Vec<String>)>>,
 }
 
 impl RequestRecords {
-    /// Records a request: its shape and its messages once each, and itself by their hashes.
+    /// Takes over what earlier processes have recorded.
+    pub(crate) fn adopt(&self, hashes: impl IntoIterator<Item = String>) {
+        self.hashes.borrow_mut().extend(hashes);
+    }
+
+    /// Records a request: its shape and its reminders once each, and itself by the hashes of its
+    /// messages.
     pub(crate) fn record(
         &self,
         transcript: &Transcript,
         session_id: Uuid,
         version: &str,
-        body: &Value,
-        id: Uuid,
+        request: &RecordedRequest<'_>,
     ) {
-        let shape =
-            json!({"model": body["model"], "tools": body["tools"], "system": body["system"]});
+        let RecordedRequest { body, betas, id } = *request;
+        let shape = json!({"system": recorded_system(body), "tools": body["tools"]});
         let shape_hash = hash(&shape);
         if self.is_new(&shape_hash) {
             transcript.note(json!({
@@ -39,11 +46,11 @@ impl RequestRecords {
                 "shape": shape,
             }));
         }
-        let mut tail = Vec::new();
+        let mut hashes = Vec::new();
         for message in body["messages"].as_array().into_iter().flatten() {
             let message = without_cache_marks(message);
             let hash = hash(&message);
-            if self.is_new(&hash) {
+            if is_reminder(&message) && self.is_new(&hash) {
                 transcript.note(json!({
                     "type": "api-request-blob",
                     "sessionId": session_id,
@@ -51,9 +58,9 @@ impl RequestRecords {
                     "message": message,
                 }));
             }
-            tail.push(hash);
+            hashes.push(hash);
         }
-        transcript.note(json!({
+        let mut entry = json!({
             "type": "api-request",
             "sessionId": session_id,
             "id": id,
@@ -61,12 +68,25 @@ impl RequestRecords {
             "version": version,
             "querySource": "sdk",
             "shapeHash": shape_hash,
-            "params": {"max_tokens": body["max_tokens"], "thinking": body["thinking"]},
-            "keep": 0,
-            "tail": tail,
-            "cacheControl": cache_marks(body),
-            "requestDigest": hash(body),
-        }));
+            "params": params(body, betas),
+        });
+        let mut keep = 0;
+        if let Some((base, before)) = self.last.borrow().as_ref() {
+            keep = before
+                .iter()
+                .zip(&hashes)
+                .take_while(|(before, now)| before == now)
+                .count();
+            if keep > 0 {
+                entry["base"] = json!(base);
+            }
+        }
+        entry["keep"] = json!(keep);
+        entry["tail"] = json!(hashes[keep..]);
+        entry["cacheControl"] = Value::Array(cache_marks(body));
+        entry["requestDigest"] = json!(hash(body));
+        transcript.note(entry);
+        *self.last.borrow_mut() = Some((id, hashes));
     }
 
     fn is_new(&self, hash: &str) -> bool {
@@ -74,13 +94,52 @@ impl RequestRecords {
     }
 }
 
-/// Where a request is marked for the cache.
+/// A request to be recorded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordedRequest<'a> {
+    pub(crate) body: &'a Value,
+    /// The `anthropic-beta` header.
+    pub(crate) betas: &'a str,
+    pub(crate) id: Uuid,
+}
+
+/// The system prompt without what changes from request to request.
+fn recorded_system(body: &Value) -> Vec<Value> {
+    let blocks = body["system"].as_array().into_iter().flatten().skip(1);
+    blocks
+        .map(|block| json!({"type": block["type"], "text": block["text"]}))
+        .collect()
+}
+
+fn params(body: &Value, betas: &str) -> Value {
+    let mut params = json!({
+        "model": body["model"],
+        "betas": betas.split(',').collect::<Vec<_>>(),
+    });
+    for name in ["max_tokens", "thinking", "context_management", "output_config"] {
+        if let Some(value) = body.get(name) {
+            params[name] = value.clone();
+        }
+    }
+    params
+}
+
+/// Messages that the conversation's entries alone do not give.
+fn is_reminder(message: &Value) -> bool {
+    let reminds = |text: &Value| text.as_str().is_some_and(|text| text.starts_with("<system-reminder>"));
+    let blocks = message["content"].as_array().into_iter().flatten();
+    message["role"] == "system"
+        || reminds(&message["content"])
+        || blocks.into_iter().any(|block| reminds(&block["text"]))
+}
+
+/// Where a request is marked for the cache; the billing block counts for nothing.
 fn cache_marks(body: &Value) -> Vec<Value> {
     let mark = |path: Value, block: &Value| {
         let value = block.get("cache_control")?;
         Some(json!({"path": path, "value": value}))
     };
-    let system = body["system"].as_array().into_iter().flatten().enumerate();
+    let system = body["system"].as_array().into_iter().flatten().skip(1).enumerate();
     let system = system.filter_map(|(index, block)| mark(json!(["system", index]), block));
     let messages = body["messages"]
         .as_array()

@@ -74,7 +74,18 @@ pub(crate) fn announce(session: &Session) {
     let directory = &stamp.working_directory;
     let place = format!("# Environment\nWorking directory: {directory}");
     chain(
-        json!({"type": "environment", "snapshot": {"cwd": directory}}),
+        json!({
+            "type": "environment",
+            "snapshot": {
+                "workingDirectory": directory,
+                "isWorktree": false,
+                "isGitRepo": false,
+                "additionalWorkingDirectories": session.arguments.additional_directories,
+                "platform": std::env::consts::OS,
+                "shell": session.environment.shell_name(),
+                "osVersion": operating_system(),
+            },
+        }),
         Some(("system", &place)),
     );
     let model = session.model.borrow().name.clone();
@@ -115,10 +126,28 @@ pub(crate) fn announce(session: &Session) {
     chain(prompt_snapshot(session), None);
 }
 
+/// The application's part of the system prompt.
+fn prompt_parts(session: &Session) -> Vec<String> {
+    session.system_prompt.borrow().iter().cloned().collect()
+}
+
+fn tool_snapshots(session: &Session) -> Vec<Value> {
+    let snapshot = |tool: Value| json!({"name": tool["name"], "description": tool["description"], "schema": tool});
+    crate::tools::definitions(session)
+        .into_iter()
+        .map(snapshot)
+        .collect()
+}
+
+fn operating_system() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("Linux {}", release.trim())
+}
+
 fn prompt_snapshot(session: &Session) -> Value {
     json!({
         "type": "prompt_snapshot",
-        "systemPrompt": *session.system_prompt.borrow(),
+        "systemPrompt": prompt_parts(session),
         "reminderFold": false,
         "echoWireToolInputs": false,
         "contextRendering": "announced",
@@ -137,8 +166,8 @@ pub(crate) fn snapshot_prompt(session: &Session) {
     }
     let snapshot = json!({
         "type": "prompt_snapshot",
-        "systemPrompt": *session.system_prompt.borrow(),
-        "tools": crate::tools::names(session),
+        "systemPrompt": prompt_parts(session),
+        "tools": tool_snapshots(session),
         "cliPrefix": "",
         "reminderFold": false,
         "systemTurns": session.model.borrow().system_turns(),

@@ -16,7 +16,7 @@ use crate::messages_api::{
 };
 use crate::scripted::{self, ScriptedReply};
 use crate::tools;
-use crate::transcript::api_messages;
+use crate::transcript::{RecordedRequest, api_messages};
 
 /// How a model call ended.
 pub(crate) enum StepEnd {
@@ -228,9 +228,15 @@ impl<'a> Caller<'a> {
         let session = &self.turn.session;
         let id = Uuid::new_v4();
         let version = &session.stamp.version;
+        let betas = self.features.betas(&self.model);
+        let request = RecordedRequest {
+            body,
+            betas: &betas,
+            id,
+        };
         session
             .requests
-            .record(&session.transcript, session.id, version, body, id);
+            .record(&session.transcript, session.id, version, &request);
         id
     }
 

@@ -358,7 +358,11 @@ impl Shape {
             }
             match (decision["source"].as_str(), decision["decision"].as_str()) {
                 (Some("hook"), Some("reject")) => saved["reasonCode"] = json!("hook:PreToolUse"),
-                (Some("user_reject"), _) => saved["reasonCode"] = json!("unknown"),
+                (Some("user_reject"), _) => saved["reasonCode"] = json!("permissionPromptTool"),
+                (Some("user_temporary"), _) => {
+                    saved["grantScope"] = json!("once");
+                    saved["reasonCode"] = json!("unknown");
+                }
                 _ => {}
             }
             members["permissionDecision"] = saved;

@@ -2,14 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::{BuiltinOutcome, Parameter, optional, paths, required};
+use super::{BuiltinOutcome, LARGEST_INTEGER, Parameter, counted, optional, paths, required};
 use crate::session::Session;
 
 pub(super) const PARAMETERS: &[Parameter] = &[
     required("file_path", "string", "absolute path of the file"),
-    optional("offset", "number", "first line, counted from 1"),
-    optional("limit", "number", "how many lines"),
+    counted(
+        "offset",
+        "first line, counted from 1",
+        &[("minimum", 0), ("maximum", LARGEST_INTEGER)],
+    ),
+    counted(
+        "limit",
+        "how many lines",
+        &[("exclusiveMinimum", 0), ("maximum", LARGEST_INTEGER)],
+    ),
     optional("pages", "string", "page range of a PDF"),
+    optional("allow_large", "boolean", "read beyond the usual size"),
 ];
 
 /// Lines that are read when no limit is given.

@@ -199,6 +199,14 @@ impl Caller<'_> {
             }
             members["requestRef"] = json!(received.reference);
             members["requestedModel"] = json!(self.model.name);
+            if let Some((server, tool)) = session.transcript.read(last_answered_mcp_tool) {
+                members["attributionMcpServer"] = json!(server);
+                members["attributionMcpTool"] = json!(tool);
+            }
+            if shown.block["type"] == "thinking" {
+                members["thinkingDurationMs"] = json!(1);
+                members["thinkingDisplay"] = json!("updates");
+            }
             let entry = assistant_entry(
                 &session.stamp,
                 message,
@@ -209,6 +217,20 @@ impl Caller<'_> {
             session.transcript.chain(entry);
         }
     }
+}
+
+/// The MCP tool whose result the reply follows (observed on CLI 2.1.316).
+fn last_answered_mcp_tool(entries: &[Value]) -> Option<(String, String)> {
+    let answers = |entry: &&Value| entry["type"] == "user" || entry["type"] == "assistant";
+    let last = entries.iter().rev().find(answers)?;
+    let id = last["message"]["content"][0]["tool_use_id"].as_str()?;
+    let name = entries.iter().rev().find_map(|entry| {
+        let blocks = entry["message"]["content"].as_array()?;
+        let call = blocks.iter().find(|block| block["id"] == *id)?;
+        call["name"].as_str()
+    })?;
+    let (server, tool) = name.strip_prefix("mcp__")?.split_once("__")?;
+    Some((server.to_owned(), tool.to_owned()))
 }
 
 fn is_visible(block: &Value) -> bool {

@@ -113,6 +113,11 @@ const ROWS: &[Row] = &[
         LeadIn,
         "a long text of the CLI's own",
     ),
+    (ANY, "**", "^(Error: )?The canUseTool callback returned an invalid permission result\\.", LeadIn, "a long text of the CLI's own"),
+    (ANY, "**", "^(Error: )?Prompt is too long · the request is ~\\d+ tokens \\(limit \\d+\\)", LeadIn, "a long text of the CLI's own"),
+    (ANY, "**", "^(Error: )?The user doesn't want to proceed with this tool use\\. .* how to proceed\\. Correction to the text above:", LeadIn, "a long text of the CLI's own"),
+    (STDOUT, "system/api_retry.retry_delay_ms", "", Measured, "drawn by lot, within the rule for delays"),
+    (ENTRIES, "system/api_error.retryInMs", "", Measured, "drawn by lot, within the rule for delays"),
     (
         PROCESS,
         "process.stderr",
@@ -162,6 +167,7 @@ const ROWS: &[Row] = &[
         List("output_styles"),
         "the CLI's own prompts",
     ),
+    (CONTROL, "control_request/mcp_message/initialize.request.message.params.clientInfo.description", "", Text("client_description"), "the CLI's own words"),
     (
         CONTROL,
         "control_request/hook_callback/*.request.input.duration_ms",
@@ -240,7 +246,7 @@ const ROWS: &[Row] = &[
     (
         HTTP,
         "request.body.system[].text",
-        "^You are an? ",
+        "^You are (an? |Claude)",
         Text("identity"),
         "the CLI's own prompt",
     ),
@@ -285,7 +291,7 @@ const ROWS: &[Row] = &[
     (
         ENTRIES,
         "api-request-shape.shape.system[].text",
-        "^You are an? ",
+        "^You are (an? |Claude)",
         Text("identity"),
         "the CLI's own prompt",
     ),
