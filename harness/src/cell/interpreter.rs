@@ -11,7 +11,7 @@ use super::error::CellError;
 use super::messages_api::CellApi;
 use super::process_tree;
 use super::session::{self, CellSession};
-use super::tap_server::{self, TapServer};
+use super::taps::{self, TapServer};
 use super::workers::Workers;
 use crate::protocol::{Accepted, PendingInterrupt, Snapshot};
 use crate::scenario::{Action, Awaited, Point, SessionStatus, Step, StepKind, Target};
@@ -279,7 +279,7 @@ impl Interpreter {
                 let also = if alone {
                     Vec::new()
                 } else {
-                    tap_server::process_ids(&spawns)
+                    taps::process_ids(&spawns)
                 };
                 self.workers.kill_newest(also, alone).await;
             }

@@ -11,7 +11,7 @@ mod request;
 mod run;
 mod runner;
 mod session;
-mod tap_server;
+mod taps;
 mod workers;
 
 pub use error::CellError;

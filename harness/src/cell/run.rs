@@ -18,7 +18,7 @@ use super::process_tree;
 use super::request::{CellReport, CellRequest, CheckReport, Verdict};
 use super::runner::{RunnerProcess, RunnerSpawn};
 use super::session::CellSession;
-use super::tap_server::{self, TapServer};
+use super::taps::{self, TapServer};
 use super::workers::Workers;
 use crate::checks;
 use crate::protocol::{Capability, CliCommand, Role};
@@ -249,7 +249,7 @@ impl Cell {
         };
         let text = serde_json::to_string(&settings).unwrap_or_default();
         std::fs::write(binaries.join(SETTINGS_FILE), text).map_err(&failed)?;
-        let listener = tap_server::listen(&socket)?;
+        let listener = taps::listen(&socket)?;
         let server = TapServer::new(
             Arc::clone(&self.context),
             Arc::clone(api),

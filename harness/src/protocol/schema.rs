@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::messages::*;
+use super::*;
 
 /// Who sends a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -42,6 +42,11 @@ pub enum FromTap {
         /// Its process.
         pid: i32,
     },
+    /// The CLI could not be started.
+    NotStarted {
+        /// Why not.
+        reason: String,
+    },
     /// A whole line, with its line end; forwarded when the cell has answered.
     Line {
         /// Which way it goes.

@@ -80,7 +80,14 @@ pub async fn run(link: &Path, arguments: Vec<OsString>) -> Result<ExitStatus, Ta
             program,
         });
     }
-    let child = child::start(command).map_err(|source| TapError::Start { program, source })?;
+    let child = match child::start(command) {
+        Ok(child) => child,
+        Err(source) => {
+            let reason = source.to_string();
+            send(&writer, &FromTap::NotStarted { reason }).await?;
+            return Err(TapError::Start { program, source });
+        }
+    };
     send(&writer, &FromTap::Running { pid: child.pid }).await?;
     relay(child, writer, answers).await
 }
