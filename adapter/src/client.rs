@@ -7,6 +7,7 @@ use tokio::sync::broadcast;
 use crate::engine::contract::{Command, Engine, EngineError, LiveEvent, SessionChange};
 use crate::engine::embedded::engine::EmbeddedEngine;
 use crate::session::event::Resolution;
+use crate::session::export::ExportedSession;
 use crate::session::snapshot::Snapshot;
 
 /// Starts sessions, talks to them and sees them, wherever their workers are. Cheap to clone.
@@ -91,6 +92,30 @@ impl SessionClient {
     /// [`EngineError::UnknownSession`] when there is no such session.
     pub async fn snapshot(&self, session_id: &str) -> Result<Snapshot, EngineError> {
         self.engine.snapshot(session_id).await
+    }
+
+    /// Everything the session is, to be imported elsewhere: in another state directory, on
+    /// another machine, by an adapter in another language.
+    ///
+    /// Nothing changes here. Stop the workers first, and let nobody go on with the session here:
+    /// two copies of it would both run its calls.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::UnknownSession`] when there is no such session.
+    pub async fn export(&self, session_id: &str) -> Result<ExportedSession, EngineError> {
+        self.engine.export(session_id).await
+    }
+
+    /// Stores a session that was exported, under the id that it had. An attempt that was in hand
+    /// at the export counts as interrupted.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::SessionExists`] when the id is taken, [`EngineError::InvalidExport`] when
+    /// its parts contradict each other.
+    pub async fn import(&self, session: ExportedSession) -> Result<(), EngineError> {
+        self.engine.import(session).await
     }
 
     /// Changes of all sessions from now on, whoever makes them. Several changes of one session

@@ -38,6 +38,7 @@ pub use engine::contract::{
 };
 pub use engine::embedded::engine::EmbeddedEngine;
 pub use session::event::{Resolution, SessionEvent};
+pub use session::export::ExportedSession;
 pub use session::message::MessageRole;
 pub use session::record::{APPROVED_CLI_TOOL_OUTPUT, ToolCallOutcome};
 pub use session::snapshot::{

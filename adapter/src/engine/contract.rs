@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::sabotage::Sabotage;
 use crate::segment::conversation::SegmentStart;
 use crate::session::event::{AttemptResult, Resolution, SessionEvent};
+use crate::session::export::ExportedSession;
 use crate::session::record::DeferredCall;
 use crate::session::snapshot::Snapshot;
 use crate::session::step::{RetryPolicy, StepType};
@@ -51,6 +52,14 @@ pub enum EngineError {
         /// What is wrong with it.
         reason: String,
     },
+    /// An exported session cannot be gone on from.
+    #[error("import session {session_id}: {reason}")]
+    InvalidExport {
+        /// The session.
+        session_id: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Something the operating system should have done.
     #[error("watch the state directory: {0}")]
     Io(#[from] std::io::Error),
@@ -70,7 +79,7 @@ pub(crate) enum Command {
 }
 
 /// A session changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionChange {
     /// The session.
     pub session_id: String,
@@ -92,12 +101,14 @@ pub struct LiveEvent {
     pub step_execution_id: String,
     /// Counts from 1.
     pub attempt: u32,
-    /// What happened.
+    /// What happened: `event` and `data` of its JSON form.
+    #[serde(flatten)]
     pub event: SessionEvent,
 }
 
 /// A point in an attempt at which an observer may make the engine wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum GatePoint {
     /// The attempt is handed out, nothing was done yet.
     BeforePerform,
@@ -110,7 +121,7 @@ pub enum GatePoint {
 }
 
 /// Where an attempt stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepGate {
     /// The session.
     pub session_id: String,
@@ -212,6 +223,12 @@ pub(crate) trait Engine: Send + Sync + 'static {
     async fn submit(&self, session_id: &str, command: Command) -> Result<bool, EngineError>;
 
     async fn snapshot(&self, session_id: &str) -> Result<Snapshot, EngineError>;
+
+    /// Everything the session is.
+    async fn export(&self, session_id: &str) -> Result<ExportedSession, EngineError>;
+
+    /// Stores a session that was exported.
+    async fn import(&self, session: ExportedSession) -> Result<(), EngineError>;
 
     /// Changes of all sessions from the return of this on, whoever makes them.
     async fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError>;

@@ -96,7 +96,7 @@ pub(crate) enum Effect {
 }
 
 /// One ended attempt, as it is logged.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StepLogEntry {
     pub(crate) step_execution_id: String,
     pub(crate) step_type: StepType,

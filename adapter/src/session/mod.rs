@@ -2,6 +2,7 @@
 //! process, a clock or a disk.
 
 pub(crate) mod event;
+pub(crate) mod export;
 pub(crate) mod message;
 pub(crate) mod note;
 pub(crate) mod record;

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::session::message::MessageRole;
 use crate::session::record::ToolCallOutcome;
+use crate::session::state::Turn;
 use crate::session::step::{StepOutcome, StepType};
 
 /// Whether a session works, waits, or has nothing to do.
@@ -65,6 +66,20 @@ pub struct PendingInterrupt {
     pub arguments: Value,
     /// The model's id of the call.
     pub tool_call_id: String,
+}
+
+impl PendingInterrupt {
+    /// What a turn waits for.
+    pub(crate) fn of(turn: &Turn) -> Option<Self> {
+        let (interrupt_id, call) = turn.pending_approval()?;
+        Some(Self {
+            interrupt_id: interrupt_id.to_owned(),
+            kind: InterruptKind::ToolApproval,
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            tool_call_id: call.tool_use_id.clone(),
+        })
+    }
 }
 
 /// Why a session waits for a person.

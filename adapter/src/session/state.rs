@@ -62,6 +62,13 @@ impl SessionState {
         }
     }
 
+    /// Whether a worker has an attempt.
+    pub(crate) fn is_handed_out(&self) -> bool {
+        self.turn
+            .as_ref()
+            .is_some_and(|turn| matches!(turn.current.attempt, Attempt::HandedOut { .. }))
+    }
+
     /// When the next attempt may start (milliseconds of the Unix epoch), if one may.
     pub(crate) fn due_at(&self) -> Option<u64> {
         let turn = self.turn.as_ref()?;

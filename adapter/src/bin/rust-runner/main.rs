@@ -1,13 +1,12 @@
 //! Puts the adapter behind the runner protocol, on standard input and output.
 
-mod definition;
+mod agent;
 mod peer;
 mod service;
 
-use std::sync::Arc;
-
 use adapter::Sabotage;
 use clap::Parser;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 /// Speaks the runner protocol, version 1, on standard input and output.
 #[derive(Parser)]
@@ -25,9 +24,14 @@ async fn main() {
         .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
         .with_writer(std::io::stderr)
         .init();
-    let (peer, incoming) = peer::Peer::open();
-    let service = Arc::new(service::Service::new(Arc::clone(&peer), arguments.sabotage));
-    peer.serve(incoming, service).await;
-    // Standard input is closed or a shutdown was answered. What still runs dies with this process.
+    let service = service::Service::new(arguments.sabotage);
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        match serde_json::from_str(&line) {
+            Ok(message) => service.take(message),
+            Err(error) => tracing::warn!(%error, "skipped a line that is no message"),
+        }
+    }
+    // The other side is gone. What still runs dies with this process.
     std::process::exit(0);
 }

@@ -20,7 +20,8 @@ use crate::engine::embedded::event_log::{EventReader, EventWriter, events_direct
 use crate::engine::embedded::rows::{SessionRow, SessionRows};
 use crate::engine::embedded::{database, liveness, worker};
 use crate::session::event::{Circumstances, Event};
-use crate::session::snapshot::{InterruptKind, PendingInterrupt, Snapshot, SnapshotToolCall};
+use crate::session::export::ExportedSession;
+use crate::session::snapshot::{PendingInterrupt, Snapshot, SnapshotToolCall};
 use crate::session::state::SessionState;
 use crate::session::step::RetryPolicy;
 
@@ -269,6 +270,25 @@ impl Engine for EmbeddedEngine {
             .await
     }
 
+    async fn export(&self, session_id: &str) -> Result<ExportedSession, EngineError> {
+        let session_id = session_id.to_owned();
+        self.shared
+            .read(move |transaction| {
+                let rows = SessionRows::new(transaction, &session_id);
+                let state = rows.load()?.state;
+                Ok(ExportedSession::new(&session_id, state, rows.history()?))
+            })
+            .await
+    }
+
+    async fn import(&self, session: ExportedSession) -> Result<(), EngineError> {
+        self.shared
+            .write(move |transaction| import(transaction, session))
+            .await?;
+        self.shared.ring();
+        Ok(())
+    }
+
     async fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError> {
         let changes = self
             .shared
@@ -290,6 +310,29 @@ impl Engine for EmbeddedEngine {
     async fn work(&self, context: WorkerContext) -> Result<(), EngineError> {
         worker::work(&self.shared, context).await
     }
+}
+
+fn import(transaction: &Transaction<'_>, session: ExportedSession) -> Result<(), EngineError> {
+    let session_id = session.session_id().to_owned();
+    let rows = SessionRows::new(transaction, &session_id);
+    if rows.find()?.is_some() {
+        return Err(EngineError::SessionExists(session_id));
+    }
+    let (state, effects) = session
+        .into_state()
+        .map_err(|error| EngineError::InvalidExport {
+            session_id: session_id.clone(),
+            reason: error.to_string(),
+        })?;
+    // Whoever had an attempt in hand is not here: the next worker finds it dead.
+    let owner = state.is_handed_out().then(|| "elsewhere".to_owned());
+    rows.write(effects)?;
+    rows.save(&SessionRow {
+        state,
+        revision: 0,
+        owner,
+        epoch: 0,
+    })
 }
 
 /// Starts the telling of changes; what happened before is told to nobody.
@@ -398,23 +441,13 @@ fn snapshot(transaction: &Transaction<'_>, session_id: &str) -> Result<Snapshot,
     let mut tool_calls = rows.archived_calls()?;
     let current = turn.map(|turn| turn.records.clone()).unwrap_or_default();
     tool_calls.extend(current.into_iter().map(SnapshotToolCall::from));
-    let pending = turn.and_then(|turn| turn.pending_approval());
     Ok(Snapshot {
         session_id: session_id.to_owned(),
         revision: row.revision,
         status: row.state.status(),
         turn_id: turn.map(|turn| turn.id.clone()),
         messages: rows.messages()?,
-        pending_interrupts: pending
-            .into_iter()
-            .map(|(interrupt_id, call)| PendingInterrupt {
-                interrupt_id: interrupt_id.to_owned(),
-                kind: InterruptKind::ToolApproval,
-                tool: call.tool.clone(),
-                arguments: call.arguments.clone(),
-                tool_call_id: call.tool_use_id.clone(),
-            })
-            .collect(),
+        pending_interrupts: turn.and_then(PendingInterrupt::of).into_iter().collect(),
         tool_calls,
         steps: rows.steps()?,
         usage: row.state.usage,

@@ -256,8 +256,7 @@ mod tests {
     fn nothing_is_lost_or_moved_from_file_to_file() {
         let directory = directory();
         let mut reader = EventReader::open(directory.path()).unwrap();
-        let mut writer =
-            EventWriter::with_limit(&events_directory(directory.path()), 200).unwrap();
+        let mut writer = EventWriter::with_limit(&events_directory(directory.path()), 200).unwrap();
         for number in 1..=20 {
             writer.append(&event(number)).unwrap();
             assert_eq!(reader.read().unwrap(), [event(number)]);

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::engine::contract::EngineError;
 use crate::segment::conversation::StoredTranscript;
-use crate::session::event::{Effect, SessionEvent};
+use crate::session::event::{Effect, SessionEvent, StepLogEntry};
+use crate::session::export::{ExportedMessage, SessionHistory};
 use crate::session::message::{FrameworkItem, Message};
 use crate::session::record::ToolCallRecord;
 use crate::session::snapshot::{SnapshotMessage, SnapshotStep, SnapshotToolCall};
@@ -182,8 +183,9 @@ impl<'a> SessionRows<'a> {
     pub(crate) fn unseen_prompts(&self) -> Result<Vec<String>, EngineError> {
         let items: Vec<FrameworkItem> = self.column(
             "SELECT framework_item FROM message WHERE session_id = ?1 AND is_prompt
-             AND sequence > (SELECT coalesce(max(sequence), 0) FROM message
-                             WHERE session_id = ?1 AND NOT is_prompt)
+             AND sequence > coalesce((SELECT sequence FROM message
+                                      WHERE session_id = ?1 AND NOT is_prompt
+                                      ORDER BY sequence DESC LIMIT 1), 0)
              ORDER BY sequence",
         )?;
         Ok(items
@@ -197,6 +199,38 @@ impl<'a> SessionRows<'a> {
 
     pub(crate) fn suspended_entries(&self) -> Result<Vec<Value>, EngineError> {
         self.column("SELECT entry FROM suspended_entry WHERE session_id = ?1 ORDER BY position")
+    }
+
+    /// All rows of the session, for its export.
+    pub(crate) fn history(&self) -> Result<SessionHistory, EngineError> {
+        Ok(SessionHistory {
+            messages: self.rows(
+                "SELECT sequence, role, text, framework_item FROM message
+                 WHERE session_id = ?1 ORDER BY sequence",
+                |row| {
+                    Ok(ExportedMessage {
+                        sequence: row.get(0)?,
+                        role: json_column(row, 1)?,
+                        text: row.get(2)?,
+                        framework_item: json_column(row, 3)?,
+                    })
+                },
+            )?,
+            suspended_entries: self.suspended_entries()?,
+            tool_calls: self.records()?,
+            steps: self.rows(
+                "SELECT step_execution_id, step_type, attempt, outcome FROM step_log
+                 WHERE session_id = ?1 ORDER BY position",
+                |row| {
+                    Ok(StepLogEntry {
+                        step_execution_id: row.get(0)?,
+                        step_type: json_column(row, 1)?,
+                        attempt: row.get(2)?,
+                        outcome: json_column(row, 3)?,
+                    })
+                },
+            )?,
+        })
     }
 
     pub(crate) fn messages(&self) -> Result<Vec<SnapshotMessage>, EngineError> {
@@ -213,9 +247,12 @@ impl<'a> SessionRows<'a> {
     }
 
     pub(crate) fn archived_calls(&self) -> Result<Vec<SnapshotToolCall>, EngineError> {
-        let records: Vec<ToolCallRecord> =
-            self.column("SELECT record FROM tool_call WHERE session_id = ?1 ORDER BY position")?;
+        let records = self.records()?;
         Ok(records.into_iter().map(SnapshotToolCall::from).collect())
+    }
+
+    fn records(&self) -> Result<Vec<ToolCallRecord>, EngineError> {
+        self.column("SELECT record FROM tool_call WHERE session_id = ?1 ORDER BY position")
     }
 
     pub(crate) fn steps(&self) -> Result<Vec<SnapshotStep>, EngineError> {
