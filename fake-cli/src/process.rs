@@ -146,6 +146,7 @@ impl Opened {
             () = reader_gone.cancelled() => 1,
             () = flushing => 0,
         };
+        turn::note_mode(&session);
         session.save_costs();
         session.transcript.flush();
         session.output.silence();

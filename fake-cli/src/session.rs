@@ -49,6 +49,8 @@ pub(crate) struct Ledger {
     pub(crate) touched: bool,
     /// Whether this session has noted its progress before.
     pub(crate) progress_noted: bool,
+    /// Whether the file says in which mode the session is.
+    pub(crate) mode_noted: bool,
 }
 
 /// Which session a process serves.
@@ -169,7 +171,9 @@ impl Session {
         if !loaded.tools_used.is_empty() {
             ledger.tools_used_again = true;
         }
-        ledger.progress_noted = true;
+        ledger.progress_noted = self.resumed;
+        ledger.mode_noted = loaded.mode_noted;
+        ledger.touched = self.resumed;
         ledger.tools_used = loaded.tools_used;
         ledger.last_prompt = loaded.last_prompt;
         self.requests.adopt(loaded.recorded);

@@ -128,7 +128,8 @@ impl Bill {
     }
 
     pub(crate) fn total_cost(&self) -> f64 {
-        self.models.iter().map(|usage| usage.cost).sum()
+        // An empty sum of floats is minus zero.
+        self.models.iter().fold(0.0, |sum, usage| sum + usage.cost)
     }
 
     /// The `modelUsage` of a result that asked no model: only what was saved and the limits.

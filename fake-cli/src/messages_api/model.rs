@@ -81,6 +81,17 @@ impl Model {
         }
     }
 
+    /// What transcript entries say of the effort.
+    pub(crate) fn entry_members(&self) -> serde_json::Value {
+        match self.effort() {
+            Some(effort) => serde_json::json!({
+                "effort": effort,
+                "perTurnEffort": self.is_newest().then_some(effort),
+            }),
+            None => serde_json::json!({"perTurnEffort": null}),
+        }
+    }
+
     /// List prices; `None` for a model the program does not know.
     pub(crate) fn prices(&self) -> Option<Prices> {
         let (input, output) = match self.name.as_str() {

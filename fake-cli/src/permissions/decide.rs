@@ -48,6 +48,10 @@ pub(crate) enum DenialKind {
     Mode,
     Rule,
     NobodyToAsk,
+    /// The host refused what a hook wanted it to be asked.
+    HostForHook,
+    /// A hook wanted the user to be asked, and there is nobody.
+    HookAsked,
     HookTimeout,
     NotNow,
     Host,
@@ -111,7 +115,7 @@ pub(crate) fn decide(
                 request: hook_asked(&reason),
             };
         }
-        return deny(reason, DenialKind::NobodyToAsk);
+        return deny(reason, DenialKind::HookAsked);
     }
     if mode == PermissionMode::Plan {
         match subject.allowance {

@@ -165,6 +165,11 @@ impl Parameter {
         for (member, value) in self.bounds {
             schema[*member] = json!(value);
         }
+        match self.name {
+            "replace_all" => schema["default"] = json!(false),
+            "output_mode" => schema["enum"] = json!(["content", "files_with_matches", "count"]),
+            _ => {}
+        }
         schema
     }
 }

@@ -71,12 +71,13 @@ pub(crate) fn assistant_entry(
     uuid: Uuid,
     timestamp: &str,
     members: Value,
+    effort: Value,
 ) -> Value {
     joined(&[
         json!({"parentUuid": null, "isSidechain": false, "message": message}),
         members,
         json!({"type": "assistant", "uuid": uuid, "timestamp": timestamp}),
-        json!({"effort": "high", "perTurnEffort": null}),
+        effort,
         stamp.members(),
     ])
 }

@@ -19,6 +19,8 @@ pub(crate) struct LoadedSession {
     pub(crate) tools_used: Vec<String>,
     /// The latest prompt.
     pub(crate) last_prompt: Option<String>,
+    /// Whether an earlier process noted the mode.
+    pub(crate) mode_noted: bool,
     /// The hashes of recorded parts of requests.
     pub(crate) recorded: Vec<String>,
     /// How many entries the conversation has.
@@ -57,6 +59,7 @@ fn understand(text: &str) -> LoadedSession {
             }
             Some("api-request-shape") => session.recorded.extend(text_of(&entry["shapeHash"])),
             Some("api-request-blob") => session.recorded.extend(text_of(&entry["hash"])),
+            Some("mode") => session.mode_noted = true,
             Some("cost-state") => session.cost_state = Some(entry),
             Some("last-prompt") => {
                 session.last_prompt = entry["lastPrompt"].as_str().map(str::to_owned);

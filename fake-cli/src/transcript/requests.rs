@@ -159,8 +159,12 @@ fn cache_marks(body: &Value) -> Vec<Value> {
     system.chain(messages).collect()
 }
 
+/// The message as it counts: without marks, and a plain text as the block that it is.
 fn without_cache_marks(message: &Value) -> Value {
     let mut message = message.clone();
+    if message["content"].is_string() {
+        message["content"] = json!([{"type": "text", "text": message["content"]}]);
+    }
     for block in message["content"].as_array_mut().into_iter().flatten() {
         if let Some(block) = block.as_object_mut() {
             block.remove("cache_control");

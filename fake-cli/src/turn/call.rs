@@ -273,6 +273,7 @@ async fn ask_host(
     request["tool_use_id"] = json!(call.id);
     session.enter_state("requires_action");
     let suggestions = request["permission_suggestions"].clone();
+    let asked_by_hook = request["decision_reason_type"] == "hook";
     let answer = {
         let asked = session.host.ask(request);
         tokio::pin!(asked);
@@ -282,14 +283,27 @@ async fn ask_host(
     };
     session.enter_state("running");
     match read_host_verdict(answer) {
-        HostVerdict::Deny(denial) => Permit::Deny(denial),
+        HostVerdict::Deny(mut denial) => {
+            if asked_by_hook && denial.kind == DenialKind::Host {
+                denial.kind = DenialKind::HostForHook;
+            }
+            Permit::Deny(denial)
+        }
         HostVerdict::Allow {
             updated_input,
             updated_permissions,
         } => {
             session.rules.borrow_mut().update(&updated_permissions);
+            let lasting = updated_permissions
+                .as_array()
+                .is_some_and(|updates| !updates.is_empty());
             Permit::Run {
-                permission: json!({"decision": "accept", "source": "user_temporary"}),
+                permission: json!({
+                    "decision": "accept",
+                    "source": "user_temporary",
+                    "grant_scope": if lasting { "session" } else { "once" },
+                    "asked_by_hook": asked_by_hook,
+                }),
                 input: updated_input.unwrap_or_else(|| input.clone()),
             }
         }

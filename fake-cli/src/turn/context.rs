@@ -9,6 +9,8 @@ use crate::session::Session;
 use crate::transcript::{assistant_entry, attachment_entry, has_tool_result, user_entry};
 use crate::usage::Tokens;
 
+use super::result::synthetic_message;
+
 /// Tokens that a turn may use, as the model is told.
 const TOKEN_BUDGET: u64 = 15_000_000;
 
@@ -132,7 +134,15 @@ fn prompt_parts(session: &Session) -> Vec<String> {
 }
 
 fn tool_snapshots(session: &Session) -> Vec<Value> {
-    let snapshot = |tool: Value| json!({"name": tool["name"], "description": tool["description"], "schema": tool});
+    let snapshot = |tool: Value| {
+        let mut snapshot = json!({"name": tool["name"], "description": tool["description"]});
+        let name = tool["name"].as_str().unwrap_or_default();
+        if let Some(known) = session.mcp.tool(name) {
+            snapshot["server"] = json!(known.server);
+        }
+        snapshot["schema"] = tool;
+        snapshot
+    };
     crate::tools::definitions(session)
         .into_iter()
         .map(snapshot)
@@ -237,6 +247,7 @@ pub(crate) fn absorb_queued_prompts(session: &Session) {
             "source_uuid": uuid,
             "delivery_id": delivery,
             "commandMode": "prompt",
+            "timestamp": clock::timestamp(),
         });
         let told = format!("The user sent a new message while you were working:\n{text}");
         let entry = attachment_entry(&session.stamp, attachment, Some(("system", &told)));
@@ -284,7 +295,8 @@ fn note_latch(session: &Session) {
 
 /// A resumed session notes its mode.
 pub(crate) fn note_mode(session: &Session) {
-    if session.resumed {
+    let noted = std::mem::replace(&mut session.ledger.borrow_mut().mode_noted, true);
+    if session.resumed && !noted {
         session
             .transcript
             .note(json!({"type": "mode", "mode": "normal", "sessionId": session.id}));
@@ -310,25 +322,22 @@ pub(crate) fn repair_dangling_calls(session: &Session) {
             "tool_use_id": id,
         });
         let members = json!({
-            "toolUseResult": format!("Error: {}", texts::SESSION_ENDED),
+            "toolUseResult": texts::SESSION_ENDED,
+            "toolDenialKind": "interrupted",
             "sourceToolAssistantUUID": assistant,
         });
         let uuid = Uuid::new_v4();
         let entry = user_entry(&session.stamp, None, &json!([block]), uuid, false, members);
         session.transcript.chain_to(Some(&assistant), entry);
     }
-    let message = json!({
-        "id": Uuid::new_v4(),
-        "type": "message",
-        "role": "assistant",
-        "model": "<synthetic>",
-        "content": [{"type": "text", "text": texts::NO_RESPONSE}],
-        "stop_reason": "stop_sequence",
-        "stop_sequence": "",
-        "usage": Tokens::default().usage(),
-    });
-    let now = clock::timestamp();
-    let entry = assistant_entry(&session.stamp, message, Uuid::new_v4(), &now, json!({}));
+    let entry = assistant_entry(
+        &session.stamp,
+        synthetic_message(texts::NO_RESPONSE),
+        Uuid::new_v4(),
+        &clock::timestamp(),
+        json!({"isApiErrorMessage": false}),
+        json!({}),
+    );
     session.transcript.chain(entry);
 }
 

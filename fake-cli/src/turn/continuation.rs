@@ -35,6 +35,9 @@ pub(crate) async fn resume_deferred_call(
         session.output.frame(&frame);
     };
     lifecycle("started");
+    session.repeat_tools_used();
+    context::queue_operation(session, "enqueue", Some(texts::CONTINUE));
+    context::queue_operation(session, "dequeue", None);
     let missing = match tools::find(session, &deferral.tool) {
         None => true,
         Some(Tool::Mcp(tool)) => !configured.contains(&tool.server),
@@ -62,8 +65,9 @@ pub(crate) async fn resume_deferred_call(
         let entry = settle::deferral_entry(session, &settled.call, input);
         let frame = frames::attachment(session, &entry["attachment"], &entry["uuid"]);
         session.output.frame(&frame);
-        session.ledger.borrow_mut().touched = true;
         session.transcript.chain(entry);
+        context::note_progress(session);
+        context::note_mode(session);
         session.transcript.flush();
         let shown = PendingDeferral {
             input: input.clone(),
@@ -128,7 +132,6 @@ async fn run_or_stop(session: &Rc<Session>, call: Call, turn: &Turn) -> Settled 
 /// The result is written, the model is told to continue.
 async fn carry_on(turn: &mut Turn, settled: Settled, command: Uuid) -> (Finish, &'static str) {
     let session = Rc::clone(&turn.session);
-    session.repeat_tools_used();
     turn.settle_resumed(&settled);
     let index = {
         let mut ledger = session.ledger.borrow_mut();

@@ -51,7 +51,13 @@ pub(crate) async fn ask(
     for (name, value) in members.as_object().into_iter().flatten() {
         input[name] = value.clone();
     }
-    let tool_use_id = tool_use_id.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
+    let tool_use_id = tool_use_id.map_or_else(
+        || match event {
+            "PostToolBatch" => format!("hook-{}", Uuid::new_v4()),
+            _ => Uuid::new_v4().to_string(),
+        },
+        str::to_owned,
+    );
     let asked = hooks
         .iter()
         .map(|hook| ask_one(session, hook, event, &input, &tool_use_id));

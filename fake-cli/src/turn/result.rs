@@ -368,11 +368,19 @@ pub(crate) fn show_synthetic_reply(session: &Session, report: &FailureReport) {
         members["apiErrorStatus"] = report.status.clone();
     }
     session.output.frame(&frame);
-    let entry = assistant_entry(&session.stamp, message, uuid, &timestamp, members);
+    let entry = assistant_entry(
+        &session.stamp,
+        message,
+        uuid,
+        &timestamp,
+        members,
+        json!({"perTurnEffort": null}),
+    );
     session.transcript.chain(entry);
 }
 
-fn synthetic_message(text: &str) -> Value {
+/// A message of the program's own.
+pub(crate) fn synthetic_message(text: &str) -> Value {
     json!({
         "diagnostics": null,
         "id": Uuid::new_v4(),

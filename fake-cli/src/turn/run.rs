@@ -31,6 +31,8 @@ pub(crate) struct Turn {
     pub(crate) session: Rc<Session>,
     /// The prompt that tool calls and hooks of this turn belong to.
     pub(crate) prompt_id: Uuid,
+    /// The turn as hooks of the display know it.
+    pub(crate) display_id: Uuid,
     pub(crate) interrupt: CancellationToken,
     pub(crate) calls: CallQueue,
     pub(crate) denials: Vec<Value>,
@@ -133,6 +135,7 @@ impl Turn {
         Self {
             session: Rc::clone(session),
             prompt_id: Uuid::new_v4(),
+            display_id: Uuid::new_v4(),
             interrupt: session.interrupts.begin_turn(),
             calls: CallQueue::new(session),
             denials: Vec::new(),

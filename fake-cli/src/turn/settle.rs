@@ -27,7 +27,8 @@ pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Optio
             .output
             .frame(&permission_denied(session, call, denied));
     }
-    if resumed && settled.hooks.answered > 0 && shape.ran {
+    let hook_denied = matches!(&settled.ending, Ending::Denied(denial) if denial.kind == DenialKind::Hook);
+    if resumed && settled.hooks.answered > 0 && !hook_denied {
         show_hook_success(session, call);
     }
     let uuid = Uuid::new_v4();
@@ -41,6 +42,13 @@ pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Optio
         "tool_use_result": shape.structured,
     });
     if let Some(meta) = &shape.meta {
+        let mut meta = meta.clone();
+        if let Some(decision) = meta
+            .get_mut("permission_decision")
+            .and_then(Value::as_object_mut)
+        {
+            decision.retain(|member, _| !["grant_scope", "asked_by_hook"].contains(&member.as_str()));
+        }
         frame["tool_result_meta"] = json!([meta]);
     }
     session.output.frame(&frame);
@@ -168,6 +176,9 @@ fn permission_denied(session: &Session, call: &Call, denied: &OwnDenial) -> Valu
     if let Some(reason) = denied.reason_type {
         frame["decision_reason_type"] = json!(reason);
     }
+    if let Some(reason) = &denied.reason {
+        frame["decision_reason"] = json!(reason);
+    }
     frame["message"] = json!(denied.text);
     frame["uuid"] = json!(Uuid::new_v4());
     frame["session_id"] = json!(session.id);
@@ -178,6 +189,8 @@ fn permission_denied(session: &Session, call: &Call, denied: &OwnDenial) -> Valu
 struct OwnDenial {
     text: String,
     reason_type: Option<&'static str>,
+    /// Of the hook that wanted the user to be asked.
+    reason: Option<String>,
 }
 
 /// The members of a result that depend on how the call ended (observed on CLI 2.1.316).
@@ -186,7 +199,6 @@ struct Shape {
     structured: Value,
     meta: Option<Value>,
     own_denial: Option<OwnDenial>,
-    ran: bool,
 }
 
 impl Shape {
@@ -201,8 +213,7 @@ impl Shape {
             } => Self::success(call, content, structured, *states_success, permission),
             Ending::Failed { text, permission } => Self {
                 meta: Some(json!({"id": call.id, "permission_decision": permission})),
-                ran: true,
-                ..Self::error(call, text)
+                    ..Self::error(call, text)
             },
             Ending::Refused { text } => Self::refused(call, text),
             Ending::Denied(denial) => Self::denied(call, denial),
@@ -213,8 +224,7 @@ impl Shape {
                 }
                 Self {
                     meta: Some(meta),
-                    ran: true,
-                    ..Self::error(call, texts::INTERRUPTED_CALL)
+                            ..Self::error(call, texts::INTERRUPTED_CALL)
                 }
             }
             Ending::Cancelled => Self {
@@ -257,7 +267,6 @@ impl Shape {
             structured: structured.clone(),
             meta: Some(json!({"id": call.id, "permission_decision": permission})),
             own_denial: None,
-            ran: true,
         }
     }
 
@@ -272,7 +281,6 @@ impl Shape {
             structured: json!(format!("Error: {text}")),
             meta: None,
             own_denial: None,
-            ran: false,
         }
     }
 
@@ -301,13 +309,17 @@ impl Shape {
                 "permission-rule",
                 Some(json!({"decision": "reject", "source": "config", "reason_type": "rule"})),
             ),
-            DenialKind::NobodyToAsk => (
+            DenialKind::NobodyToAsk | DenialKind::HookAsked => (
                 "user-rejected",
                 Some(json!({"decision": "reject", "source": "config"})),
             ),
             DenialKind::Host => (
                 "permission-rule",
                 Some(json!({"decision": "reject", "source": "user_reject"})),
+            ),
+            DenialKind::HostForHook => (
+                "permission-rule",
+                Some(json!({"decision": "reject", "source": "user_reject", "asked_by_hook": true})),
             ),
             DenialKind::HostError => (
                 "permission-rule",
@@ -322,8 +334,9 @@ impl Shape {
             meta["permission_decision"] = decision;
         }
         let own_denial = match denial.kind {
-            DenialKind::Mode => Some(Some("mode")),
-            DenialKind::NobodyToAsk => Some(None),
+            DenialKind::Mode => Some((Some("mode"), None)),
+            DenialKind::NobodyToAsk => Some((None, None)),
+            DenialKind::HookAsked => Some((Some("hook"), Some(denial.text.clone()))),
             _ => None,
         };
         let structured = match denial.kind {
@@ -333,12 +346,19 @@ impl Shape {
         Self {
             meta: Some(meta),
             structured,
-            own_denial: own_denial.map(|reason_type| OwnDenial {
+            own_denial: own_denial.map(|(reason_type, reason)| OwnDenial {
                 text: denial.text.clone(),
                 reason_type,
+                reason,
             }),
             ..Self::error(call, &denial.text)
         }
+    }
+
+    fn was_asked_by_hook(&self) -> bool {
+        self.own_denial
+            .as_ref()
+            .is_some_and(|denial| denial.reason.is_some())
     }
 
     fn entry_members(&self, call: &Call) -> Value {
@@ -346,6 +366,9 @@ impl Shape {
         let meta = self.meta.as_ref();
         if let Some(kind) = meta.and_then(|meta| meta.get("non_execution_kind")) {
             members["toolDenialKind"] = kind.clone();
+        }
+        if call.name == "Bash" && self.structured.is_object() {
+            members["sandboxed"] = json!(false);
         }
         members["sourceToolAssistantUUID"] = json!(call.assistant_uuid);
         if let Some(decision) = meta.and_then(|meta| meta.get("permission_decision")) {
@@ -358,10 +381,32 @@ impl Shape {
             }
             match (decision["source"].as_str(), decision["decision"].as_str()) {
                 (Some("hook"), Some("reject")) => saved["reasonCode"] = json!("hook:PreToolUse"),
-                (Some("user_reject"), _) => saved["reasonCode"] = json!("permissionPromptTool"),
+                (Some("config"), Some("reject")) if decision["reason_type"] == "rule" => {
+                    saved["ruleSource"] = json!("cliArg");
+                    saved["reasonCode"] = json!("rule:cliArg");
+                }
+                (Some("config"), Some("accept")) if decision["reason_type"] == "rule" => {
+                    saved["ruleSource"] = json!("cliArg");
+                }
+                (Some("config"), Some("reject")) if self.was_asked_by_hook() => {
+                    saved["reasonCode"] = json!("hook:PreToolUse");
+                }
+                (Some("config"), Some("reject")) if decision["reason_type"] == "mode" => {
+                    saved["reasonCode"] = json!("mode:dontAsk");
+                }
+                (Some("config"), Some("reject")) => saved["reasonCode"] = json!("unknown"),
+                (Some("user_temporary"), _) if decision["reason_type"] == "rule" => {
+                    saved["ruleSource"] = json!("session");
+                }
+                (Some("user_reject"), _) if decision["asked_by_hook"] == true => {
+                    saved["reasonCode"] = json!("permissionPromptTool");
+                }
+                (Some("user_reject"), _) => saved["reasonCode"] = json!("unknown"),
                 (Some("user_temporary"), _) => {
-                    saved["grantScope"] = json!("once");
-                    saved["reasonCode"] = json!("unknown");
+                    saved["grantScope"] = decision["grant_scope"].clone();
+                    if decision["asked_by_hook"] != true {
+                        saved["reasonCode"] = json!("unknown");
+                    }
                 }
                 _ => {}
             }

@@ -7,7 +7,7 @@ use super::error::CommandError;
 use crate::cell::{become_subreaper, end_all_descendants};
 use crate::clis::Cache;
 use crate::drift::{
-    Blessing, Case, CaseVerdict, Comparison, DriftError, Objection, Side, Stage, bless, drift_json,
+    Blessing, Case, CaseVerdict, Comparison, DriftError, Objection, Side, SideSelector, Stage, bless, drift_json,
     drift_text, read_corpus, read_deviations, real_manifest, subject,
 };
 use crate::exit::ExitStatus;
@@ -22,9 +22,7 @@ pub(crate) fn drift(arguments: &DriftArguments) -> Result<ExitStatus, CommandErr
     };
     let cases =
         read_corpus(&scenarios.join("corpus"), &arguments.cases).map_err(DriftError::from)?;
-    if !arguments.no_build {
-        Builder::new(&installation).build(&[])?;
-    }
+    build(arguments, &installation)?;
     become_subreaper()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -37,6 +35,19 @@ pub(crate) fn drift(arguments: &DriftArguments) -> Result<ExitStatus, CommandErr
     });
     runtime.shutdown_background();
     outcome
+}
+
+/// Builds the fake CLI, or checks that it is what its sources say.
+fn build(arguments: &DriftArguments, installation: &Installation) -> Result<(), CommandError> {
+    let builder = Builder::new(installation);
+    if !arguments.no_build {
+        return Ok(builder.build(&[])?);
+    }
+    let fakes = [&arguments.left, &arguments.right]
+        .into_iter()
+        .filter_map(SideSelector::own_binary)
+        .map(|name| installation.binary(name));
+    Ok(builder.check(&[], &fakes.collect::<Vec<_>>())?)
 }
 
 async fn perform(

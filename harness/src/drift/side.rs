@@ -29,6 +29,16 @@ pub(crate) enum SideSelector {
     Golden(Option<Version>),
 }
 
+impl SideSelector {
+    /// The binary that the workspace's own build makes for it, if any.
+    pub(crate) fn own_binary(&self) -> Option<&str> {
+        match self {
+            Self::Cli(selector) => selector.own_binary(),
+            Self::Golden(_) => None,
+        }
+    }
+}
+
 impl FromStr for SideSelector {
     type Err = UnknownCli;
 

@@ -31,6 +31,8 @@ pub(super) const GREP_PARAMETERS: &[Parameter] = &[
     optional("-A", "number", "lines after a match"),
     optional("-B", "number", "lines before a match"),
     optional("-C", "number", "lines around a match"),
+    optional("context", "number", "the same"),
+    optional("-o", "boolean", "only the matching parts"),
     optional("type", "string", "file type"),
     optional("head_limit", "number", "how many entries"),
     optional("offset", "number", "entries to skip"),

@@ -34,7 +34,7 @@ impl Caller<'_> {
             }
         }
         if block["type"] == "text" {
-            self.display_hook(received, index, &block).await;
+            self.display_hook(index, &block).await;
             self.turn.last_text = block["text"].as_str().unwrap_or_default().to_owned();
         }
         let uuid = Uuid::new_v4();
@@ -78,7 +78,7 @@ impl Caller<'_> {
         });
     }
 
-    async fn display_hook(&self, received: &Received, index: u64, block: &Value) {
+    async fn display_hook(&self, index: u64, block: &Value) {
         let session = Rc::clone(&self.turn.session);
         if session
             .hooks
@@ -88,9 +88,11 @@ impl Caller<'_> {
         {
             return;
         }
+        // The ids are of the display, not of the conversation (observed on CLI 2.1.316).
+        let message_id = Uuid::new_v4();
         let members = json!({
-            "turn_id": self.turn.prompt_id,
-            "message_id": received.reply.message()["id"],
+            "turn_id": self.turn.display_id,
+            "message_id": message_id,
             "index": index,
             "final": true,
             "delta": block["text"],
@@ -103,7 +105,7 @@ impl Caller<'_> {
                 "MessageDisplay",
                 None,
                 members,
-                None,
+                Some(&format!("{message_id}-0")),
             )
             .await;
         });
@@ -213,6 +215,7 @@ impl Caller<'_> {
                 shown.uuid,
                 &shown.timestamp,
                 members,
+                self.model.entry_members(),
             );
             session.transcript.chain(entry);
         }
@@ -223,6 +226,9 @@ impl Caller<'_> {
 fn last_answered_mcp_tool(entries: &[Value]) -> Option<(String, String)> {
     let answers = |entry: &&Value| entry["type"] == "user" || entry["type"] == "assistant";
     let last = entries.iter().rev().find(answers)?;
+    if last.get("toolDenialKind").is_some() {
+        return None;
+    }
     let id = last["message"]["content"][0]["tool_use_id"].as_str()?;
     let name = entries.iter().rev().find_map(|entry| {
         let blocks = entry["message"]["content"].as_array()?;

@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::{Record, Turn};
 use crate::control;
-use crate::permissions::{DenialKind, texts};
+use crate::permissions::DenialKind;
 use crate::turn::call::{Call, Ending, Settled};
-use crate::turn::{context, events, settle};
+use crate::turn::{events, settle};
 
 impl Turn {
     /// A tool use of the reply is complete: it may start before the reply ends.
@@ -50,8 +50,6 @@ impl Turn {
     pub(crate) fn settle_resumed(&mut self, settled: &Settled) {
         let session = Rc::clone(&self.session);
         self.note_denial(settled);
-        context::queue_operation(&session, "enqueue", Some(texts::CONTINUE));
-        context::queue_operation(&session, "dequeue", None);
         if let Some(report) = settle::show(&session, settled, true) {
             report.write(&session);
         }

@@ -116,12 +116,16 @@ impl Normaliser {
     }
 }
 
-/// Sums of prices are rounded: their last digits depend on the order of the additions.
+/// Sums of prices are rounded, since their last digits depend on the order of the additions; a float without a
+/// fraction is the same number as an integer.
 fn rounded(number: &Number) -> Number {
-    match number.as_f64() {
-        Some(float) if number.is_f64() => {
-            Number::from_f64((float * 1e10).round() / 1e10).unwrap_or_else(|| number.clone())
-        }
-        _ => number.clone(),
+    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
+        return number.clone();
+    };
+    let rounded = (float * 1e10).round() / 1e10;
+    if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+        return Number::from(rounded as i64);
     }
+    Number::from_f64(rounded).unwrap_or_else(|| number.clone())
 }

@@ -8,7 +8,7 @@ use crate::drift::trace::Lane;
 const BESIDE: &[&str] = &["last-prompt", "atis-latch", "mode", "cost-state"];
 
 /// Of these, how many there are varies, too: the last one counts.
-const REPEATED: &str = "last-prompt";
+const REPEATED: &[&str] = &["last-prompt", "atis-latch"];
 
 /// The entries of a lane with those behind that are written beside the conversation, by type; all others keep their
 /// order.
@@ -24,7 +24,7 @@ pub(super) fn settled(lane: Lane, entries: &[Value]) -> Vec<Value> {
                     .get(index)
                     .map(|entry: &Value| entry["type"].clone())
             };
-            kind(index).is_some_and(|kind| kind == REPEATED) && kind(index) == kind(index + 1)
+            kind(index).is_some_and(|kind| REPEATED.iter().any(|repeated| kind == *repeated)) && kind(index) == kind(index + 1)
         };
         entries = (0..entries.len())
             .filter(|index| !is_overtaken(*index))
