@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::engine::contract::{EngineError, LiveEvent, PlannedAttempt, Work};
-use crate::engine::embedded::liveness::{bury, is_dead};
+use crate::engine::embedded::liveness::{bury, dead_workers, is_dead};
 use crate::engine::embedded::rows::{SessionRow, SessionRows};
 use crate::segment::conversation::SegmentStart;
 use crate::session::event::{Circumstances, Event, SessionEvent};
@@ -142,6 +142,20 @@ pub(crate) fn take_over(
         bury(state_directory, &lost.name);
     }
     Ok(events)
+}
+
+/// Removes what dead workers left that had no attempts.
+pub(crate) fn forget_dead(
+    transaction: &Transaction<'_>,
+    state_directory: &Path,
+) -> Result<(), EngineError> {
+    for worker in dead_workers(state_directory)? {
+        if sessions_of(transaction, &worker)?.is_empty() {
+            sign_off(transaction, &worker)?;
+            bury(state_directory, &worker);
+        }
+    }
+    Ok(())
 }
 
 fn end_lost_attempt(

@@ -26,14 +26,18 @@ impl WorkerLock {
     /// Takes a new name and its lock.
     pub(crate) fn take(state_directory: &Path) -> io::Result<Self> {
         let name = Uuid::new_v4().to_string();
+        let lock = lock_path(state_directory, &name);
+        // Locked before it has its name, so that it is never taken for a dead worker's.
+        let unready = lock.with_extension("new");
         let file = OpenOptions::new()
             .create_new(true)
             .write(true)
-            .open(lock_path(state_directory, &name))?;
+            .open(&unready)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         DirBuilder::new()
             .mode(0o700)
             .create(scratch_path(state_directory, &name))?;
+        fs::rename(&unready, lock)?;
         Ok(Self {
             name,
             state_directory: state_directory.to_owned(),
@@ -63,6 +67,21 @@ pub(crate) fn is_dead(state_directory: &Path, worker: &str) -> bool {
         Ok(file) => flock(&file, FlockOperation::NonBlockingLockShared).is_ok(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
+}
+
+/// The names of all workers that have died and left something.
+pub(crate) fn dead_workers(state_directory: &Path) -> io::Result<Vec<String>> {
+    let mut dead = Vec::new();
+    for entry in fs::read_dir(workers_directory(state_directory))? {
+        let name = entry?.file_name();
+        let worker = name.to_str().and_then(|name| name.strip_suffix(".lock"));
+        dead.extend(
+            worker
+                .filter(|worker| is_dead(state_directory, worker))
+                .map(str::to_owned),
+        );
+    }
+    Ok(dead)
 }
 
 /// Removes what a worker left.

@@ -216,6 +216,26 @@ async fn a_silent_worker_loses_its_attempt_and_its_late_commit_is_refused() {
 }
 
 #[tokio::test]
+async fn what_a_dead_worker_without_attempts_left_is_removed() {
+    let fixture = Fixture::with_session().await;
+    let workers = fixture.directory.path().join("workers");
+    let left = || {
+        std::fs::read_dir(&workers)
+            .expect("the engine made it")
+            .count()
+    };
+    // As the kernel leaves it: the lock is free, nothing is tidied up.
+    std::fs::write(workers.join("dead.lock"), "").expect("the directory can be written");
+    std::fs::create_dir(workers.join("dead")).expect("the directory can be written");
+    let living = WorkerLock::take(fixture.directory.path()).expect("the directory exists");
+    assert_eq!(left(), 4);
+    fixture.finish(QuickPerformer::default()).await;
+    assert_eq!(left(), 2, "only what the living worker has");
+    drop(living);
+    assert_eq!(left(), 0);
+}
+
+#[tokio::test]
 async fn a_commit_after_a_cancel_is_refused() {
     let fixture = Fixture::with_session().await;
     let shared = fixture.engine.shared();

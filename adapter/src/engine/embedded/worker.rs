@@ -101,8 +101,12 @@ impl EmbeddedWorker {
             return Ok(());
         }
         let name = self.name.clone();
+        let directory = self.shared.directory.clone();
         self.shared
-            .write(move |transaction| claim::sign_of_life(transaction, &name, now()))
+            .write(move |transaction| {
+                claim::forget_dead(transaction, &directory)?;
+                claim::sign_of_life(transaction, &name, now())
+            })
             .await?;
         self.signed = Some(Instant::now());
         Ok(())
