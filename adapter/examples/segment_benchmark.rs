@@ -185,7 +185,7 @@ struct Recorded {
     cli: PathBuf,
     arguments: Vec<String>,
     environment: BTreeMap<String, String>,
-    frames: Vec<String>,
+    frames: Vec<Value>,
 }
 
 impl Recorded {
@@ -206,16 +206,18 @@ impl Recorded {
         Ok(Self {
             cli: cli.to_owned(),
             arguments: listed("arguments")?,
-            frames: frames.lines().map(str::to_owned).collect(),
+            frames: frames
+                .lines()
+                .map(serde_json::from_str)
+                .collect::<Result<_, _>>()?,
             environment,
         })
     }
 
     /// The same frames, each when the adapter would write it.
     fn run(&self) -> Result<Duration, Failure> {
-        let [initialize, prompt] = self.frames.as_slice() else {
-            return Err("replay the frames: there are other than two".into());
-        };
+        let of_type = |kind: &'static str| self.frames.iter().filter(move |it| it["type"] == kind);
+        let mut answers = of_type("control_response").cloned();
         let started = Instant::now();
         let mut process = Command::new(&self.cli)
             .args(&self.arguments)
@@ -227,15 +229,28 @@ impl Recorded {
             .stderr(Stdio::null())
             .spawn()?;
         let mut input = process.stdin.take().ok_or("write to the CLI")?;
-        let mut lines = BufReader::new(process.stdout.take().ok_or("read the CLI")?).lines();
-        for (frame, answer) in [(initialize, "control_response"), (prompt, "result")] {
+        for frame in of_type("control_request") {
             writeln!(input, "{frame}")?;
-            loop {
-                let line = lines.next().ok_or("hear the CLI: it ended early")??;
-                let frame: Value = serde_json::from_str(&line)?;
-                if frame["type"] == answer {
-                    break;
+        }
+        for line in BufReader::new(process.stdout.take().ok_or("read the CLI")?).lines() {
+            let frame: Value = serde_json::from_str(&line?)?;
+            match frame["type"].as_str() {
+                Some("control_response") => {
+                    for frame in of_type("user") {
+                        writeln!(input, "{frame}")?;
+                    }
                 }
+                Some("control_request") => {
+                    let mut answer = answers.next().ok_or("answer the CLI: it asks more")?;
+                    answer["response"]["request_id"] = frame["request_id"].clone();
+                    let message = &frame["request"]["message"]["id"];
+                    if let Some(id) = answer.pointer_mut("/response/response/mcp_response/id") {
+                        *id = message.clone();
+                    }
+                    writeln!(input, "{answer}")?;
+                }
+                Some("result") => break,
+                _ => {}
             }
         }
         drop(input);

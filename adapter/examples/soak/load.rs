@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use adapter::{EmbeddedEngine, Resolution, SessionChange, SessionClient, SessionStatus, Snapshot};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio_util::sync::CancellationToken;
 
 use crate::Failure;
 
@@ -36,10 +37,14 @@ impl Load {
         Ok(load)
     }
 
-    /// Keeps all sessions busy; ends only with an error.
-    pub(crate) async fn run(&mut self) -> Result<(), Failure> {
+    /// Keeps all sessions busy until it is told to stop; never in the middle of a command.
+    pub(crate) async fn run(&mut self, stop: &CancellationToken) -> Result<(), Failure> {
         loop {
-            for session in self.changed().await? {
+            let changed = tokio::select! {
+                changed = self.changed() => changed?,
+                () = stop.cancelled() => return Ok(()),
+            };
+            for session in changed {
                 let snapshot = self.client.snapshot(&session).await?;
                 self.answer(&snapshot).await?;
                 // Now and then a message comes while a turn runs.

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use tokio_util::sync::CancellationToken;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -102,10 +103,15 @@ async fn soak(arguments: &Arguments) -> Result<Vec<String>, Failure> {
     let mut workers = workers::Workers::start(directory.path(), &cli, arguments.workers)?;
     let time = Duration::from_secs(arguments.seconds);
     let mut random = fastrand::Rng::with_seed(arguments.seed);
-    let kills = tokio::select! {
-        kills = workers.kill_for(time, &mut random) => kills?,
-        ended = load.run() => return Err(format!("keep the load up: {ended:?}").into()),
+    let stop = CancellationToken::new();
+    let killing = async {
+        let kills = workers.kill_for(time, &mut random).await;
+        stop.cancel();
+        kills
     };
+    let (kills, loaded) = tokio::join!(killing, load.run(&stop));
+    loaded?;
+    let kills = kills?;
     let stuck = load.drain().await?;
     workers.stop()?;
     let mut amiss = checks::check(&load, directory.path()).await?;

@@ -49,9 +49,9 @@ impl Workers {
             tokio::time::sleep(Duration::from_millis(random.u64(100..2500))).await;
             let victim = random.usize(..self.children.len());
             let child = self.spawn()?;
-            let mut victim = std::mem::replace(&mut self.children[victim], child);
-            victim.kill()?;
-            victim.wait()?;
+            self.children[victim].kill()?;
+            self.children[victim].wait()?;
+            self.children[victim] = child;
             kills += 1;
         }
         Ok(kills)

@@ -22,12 +22,19 @@ pub(crate) struct Claim {
     pub(crate) attempt: PlannedAttempt,
 }
 
+/// An attempt that was handed out and not planned yet.
+#[derive(Clone, Debug)]
+pub(crate) struct HandOut {
+    session_id: String,
+    epoch: u64,
+}
+
 /// Gives the worker the next due attempt, if there is one.
-pub(crate) fn claim(
+pub(crate) fn hand_out(
     transaction: &Transaction<'_>,
     worker: &str,
     circumstances: &Circumstances,
-) -> Result<Option<(Claim, Vec<LiveEvent>)>, EngineError> {
+) -> Result<Option<(HandOut, Vec<LiveEvent>)>, EngineError> {
     let due: Option<String> = transaction
         .prepare_cached(
             "SELECT session_id FROM session WHERE due_at <= ?1 AND owner IS NULL
@@ -48,12 +55,29 @@ pub(crate) fn claim(
     };
     row.owner = Some(worker.to_owned());
     row.epoch += 1;
-    let attempt = plan(&rows, &session_id, &row.state)?;
     let events = rows.write(effects)?;
     rows.save(&row)?;
     let events = place(&session_id, Some(&row.state), events);
     let epoch = row.epoch;
-    Ok(Some((Claim { epoch, attempt }, events)))
+    Ok(Some((HandOut { session_id, epoch }, events)))
+}
+
+/// Loads what the attempt needs; `None` when it was revoked in the meantime.
+///
+/// A long transcript takes its time, which is why this is no part of the hand-out: that is a
+/// write, and all writers wait for each other.
+pub(crate) fn claim(
+    transaction: &Transaction<'_>,
+    HandOut { session_id, epoch }: &HandOut,
+) -> Result<Option<Claim>, EngineError> {
+    let rows = SessionRows::new(transaction, session_id);
+    let row = rows.load()?;
+    if row.epoch != *epoch {
+        return Ok(None);
+    }
+    let attempt = plan(&rows, session_id, &row.state)?;
+    let epoch = row.epoch;
+    Ok(Some(Claim { epoch, attempt }))
 }
 
 /// When the next attempt that nobody has may start.

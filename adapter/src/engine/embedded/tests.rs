@@ -15,7 +15,7 @@ use crate::engine::contract::{
     AttemptScope, Command, Engine as _, EngineError, PlannedAttempt, StepPerformer, Work,
     WorkerContext,
 };
-use crate::engine::embedded::claim::{LEASE, apply_claimed, claim, sign_of_life};
+use crate::engine::embedded::claim::{Claim, LEASE, apply_claimed, claim, hand_out, sign_of_life};
 use crate::engine::embedded::engine::{EmbeddedEngine, now};
 use crate::engine::embedded::liveness::WorkerLock;
 use crate::session::event::{AttemptResult, Circumstances, Event, SegmentEnd};
@@ -154,6 +154,34 @@ fn circumstances() -> Circumstances {
     }
 }
 
+fn claim_next(
+    transaction: &rusqlite::Transaction<'_>,
+    worker: &str,
+) -> Result<Option<Claim>, EngineError> {
+    match hand_out(transaction, worker, &circumstances())? {
+        Some((handed_out, _)) => claim(transaction, &handed_out),
+        None => Ok(None),
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_before_an_attempt_is_planned_revokes_it() {
+    let fixture = Fixture::with_session().await;
+    let shared = fixture.engine.shared();
+    let handed_out = shared
+        .write(|transaction| hand_out(transaction, "worker", &circumstances()))
+        .await;
+    let (handed_out, _) = handed_out
+        .expect("the database works")
+        .expect("a segment is due");
+    let cancelled = fixture.engine.submit("session", Command::Cancel).await;
+    assert!(cancelled.expect("the session exists"));
+    let claimed = shared
+        .read(move |transaction| claim(transaction, &handed_out))
+        .await;
+    assert!(claimed.expect("the database works").is_none());
+}
+
 #[tokio::test]
 async fn a_turn_runs_from_its_message_to_its_end() {
     let fixture = Fixture::with_session().await;
@@ -193,10 +221,10 @@ async fn a_silent_worker_loses_its_attempt_and_its_late_commit_is_refused() {
     let taken = shared
         .write(move |transaction| {
             sign_of_life(transaction, &name, now() - LEASE - 1)?;
-            claim(transaction, &name, &circumstances())
+            claim_next(transaction, &name)
         })
         .await;
-    let (taken, _) = taken
+    let taken = taken
         .expect("the database works")
         .expect("a segment is due");
 
@@ -242,9 +270,9 @@ async fn a_commit_after_a_cancel_is_refused() {
     let worker = WorkerLock::take(fixture.directory.path()).expect("the directory exists");
     let name = worker.name().to_owned();
     let taken = shared
-        .write(move |transaction| claim(transaction, &name, &circumstances()))
+        .write(move |transaction| claim_next(transaction, &name))
         .await;
-    let (taken, _) = taken
+    let taken = taken
         .expect("the database works")
         .expect("a segment is due");
     let cancelled = fixture.engine.submit("session", Command::Cancel).await;

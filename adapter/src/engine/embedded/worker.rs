@@ -120,16 +120,22 @@ impl EmbeddedWorker {
             }
             let name = self.name.clone();
             let circumstances = circumstances(&self.context);
-            let claimed = self
+            let handed_out = self
                 .shared
-                .write(move |transaction| claim::claim(transaction, &name, &circumstances))
+                .write(move |transaction| claim::hand_out(transaction, &name, &circumstances))
                 .await?;
-            let Some((claim, events)) = claimed else {
+            let Some((handed_out, events)) = handed_out else {
                 break;
             };
             self.shared.ring();
             tell(&self.shared, &self.context, &events);
-            self.spawn(claim);
+            let claimed = self
+                .shared
+                .read(move |transaction| claim::claim(transaction, &handed_out))
+                .await?;
+            if let Some(claim) = claimed {
+                self.spawn(claim);
+            }
         }
         Ok(())
     }
