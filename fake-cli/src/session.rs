@@ -173,7 +173,6 @@ impl Session {
         }
         ledger.progress_noted = self.resumed;
         ledger.mode_noted = loaded.mode_noted;
-        ledger.touched = self.resumed;
         ledger.tools_used = loaded.tools_used;
         ledger.last_prompt = loaded.last_prompt;
         self.requests.adopt(loaded.recorded);
@@ -259,7 +258,7 @@ impl Session {
     /// What the end of a process adds to the transcript.
     pub(crate) fn save_costs(&self) {
         let ledger = self.ledger.borrow();
-        if !ledger.touched {
+        if !ledger.touched && !self.resumed {
             return;
         }
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);

@@ -58,7 +58,7 @@ pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Optio
         &json!([shape.block]),
         uuid,
         false,
-        shape.entry_members(call),
+        shape.entry_members(call, session.mode.get().as_str()),
     );
     Some(Report {
         entry,
@@ -361,7 +361,7 @@ impl Shape {
             .is_some_and(|denial| denial.reason.is_some())
     }
 
-    fn entry_members(&self, call: &Call) -> Value {
+    fn entry_members(&self, call: &Call, mode: &str) -> Value {
         let mut members = json!({"toolUseResult": self.structured});
         let meta = self.meta.as_ref();
         if let Some(kind) = meta.and_then(|meta| meta.get("non_execution_kind")) {
@@ -392,7 +392,7 @@ impl Shape {
                     saved["reasonCode"] = json!("hook:PreToolUse");
                 }
                 (Some("config"), Some("reject")) if decision["reason_type"] == "mode" => {
-                    saved["reasonCode"] = json!("mode:dontAsk");
+                    saved["reasonCode"] = json!(format!("mode:{mode}"));
                 }
                 (Some("config"), Some("reject")) => saved["reasonCode"] = json!("unknown"),
                 (Some("user_temporary"), _) if decision["reason_type"] == "rule" => {

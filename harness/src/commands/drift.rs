@@ -7,8 +7,8 @@ use super::error::CommandError;
 use crate::cell::{become_subreaper, end_all_descendants};
 use crate::clis::Cache;
 use crate::drift::{
-    Blessing, Case, CaseVerdict, Comparison, DriftError, Objection, Side, SideSelector, Stage, bless, drift_json,
-    drift_text, read_corpus, read_deviations, real_manifest, subject,
+    Blessing, Case, CaseVerdict, Comparison, DriftError, Objection, Side, SideSelector, Stage,
+    bless, drift_json, drift_text, read_corpus, read_deviations, real_manifest, subject,
 };
 use crate::exit::ExitStatus;
 use crate::installation::Installation;

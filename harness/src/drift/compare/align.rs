@@ -5,6 +5,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::correspondence::Correspondence;
 use super::values::{Difference, ValueComparison};
+use crate::drift::normalise::settled;
 use crate::drift::path::FieldPath;
 use crate::drift::trace::{CaseTrace, Lane, kind};
 
@@ -19,7 +20,7 @@ pub fn compare_traces(left: &CaseTrace, right: &CaseTrace) -> Vec<Difference> {
                 trace
                     .runs
                     .get(run)
-                    .map(|run| run.lane(lane).to_vec())
+                    .map(|run| settled(lane, run.lane(lane)))
                     .unwrap_or_default()
             };
             let comparison = ValueComparison {

@@ -124,7 +124,10 @@ fn rounded(number: &Number) -> Number {
     };
     let rounded = (float * 1e10).round() / 1e10;
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
-        #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "it is whole and small enough"
+        )]
         return Number::from(rounded as i64);
     }
     Number::from_f64(rounded).unwrap_or_else(|| number.clone())

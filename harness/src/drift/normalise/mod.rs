@@ -8,5 +8,6 @@ mod table;
 
 pub(crate) use apply::{Names, normalised};
 pub use met::MetRules;
+pub(crate) use order::settled;
 pub(crate) use strings::split_identifiers;
 pub use table::{LEFT_OUT, Rule, Treatment, rules, rules_page};

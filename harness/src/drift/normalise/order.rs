@@ -12,7 +12,10 @@ const REPEATED: &[&str] = &["last-prompt", "atis-latch"];
 
 /// The entries of a lane with those behind that are written beside the conversation, by type; all others keep their
 /// order.
-pub(super) fn settled(lane: Lane, entries: &[Value]) -> Vec<Value> {
+pub(crate) fn settled(lane: Lane, entries: &[Value]) -> Vec<Value> {
+    if lane == Lane::Stdout {
+        return with_replies_together(entries);
+    }
     let mut entries = entries.to_vec();
     if matches!(lane, Lane::Transcript | Lane::Mirror) {
         for part in entries.chunk_by_mut(|_, next| next["type"] != "file") {
@@ -24,7 +27,8 @@ pub(super) fn settled(lane: Lane, entries: &[Value]) -> Vec<Value> {
                     .get(index)
                     .map(|entry: &Value| entry["type"].clone())
             };
-            kind(index).is_some_and(|kind| REPEATED.iter().any(|repeated| kind == *repeated)) && kind(index) == kind(index + 1)
+            kind(index).is_some_and(|kind| REPEATED.iter().any(|repeated| kind == *repeated))
+                && kind(index) == kind(index + 1)
         };
         entries = (0..entries.len())
             .filter(|index| !is_overtaken(*index))
@@ -32,6 +36,26 @@ pub(super) fn settled(lane: Lane, entries: &[Value]) -> Vec<Value> {
             .collect();
     }
     entries
+}
+
+/// The blocks of a reply, one after the other. A call starts before its reply has ended, so its result and the blocks
+/// after it come in either order.
+fn with_replies_together(entries: &[Value]) -> Vec<Value> {
+    let reply =
+        |entry: &Value| (entry["type"] == "assistant").then(|| entry["message"]["id"].clone());
+    let mut together: Vec<Value> = Vec::new();
+    for entry in entries {
+        let before = reply(entry).and_then(|id| {
+            together
+                .iter()
+                .rposition(|earlier| reply(earlier).as_ref() == Some(&id))
+        });
+        together.insert(
+            before.map_or(together.len(), |place| place + 1),
+            entry.clone(),
+        );
+    }
+    together
 }
 
 fn rank(entry: &Value) -> usize {
@@ -47,6 +71,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_blocks_of_a_reply_come_together() {
+        let block = |id: &str, block: u8| json!({"type": "assistant", "message": {"id": id}, "block": block});
+        let result = json!({"type": "user"});
+        let seen = [block("a", 1), result.clone(), block("a", 2), block("b", 1)];
+        assert_eq!(
+            settled(Lane::Stdout, &seen),
+            [block("a", 1), block("a", 2), result, block("b", 1)]
+        );
+    }
 
     #[test]
     fn the_last_of_the_prompts_counts() {
