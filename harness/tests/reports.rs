@@ -94,7 +94,7 @@ fn results() -> Vec<CellResult> {
             vec![check(
                 "cell",
                 CheckOutcome::NotApplicable,
-                "the runner lacks split",
+                "it needs split",
                 "",
                 "",
             )],

@@ -22,6 +22,7 @@ use super::taps::{self, TapServer};
 use super::workers::Workers;
 use crate::checks;
 use crate::protocol::{Capability, CliCommand, Role};
+use crate::scenario::CliKind;
 use crate::tap::{SETTINGS_FILE, TapSettings};
 use crate::trace::{Lane, Observation, Recorder};
 
@@ -116,6 +117,15 @@ impl Cell {
     }
 
     async fn run(&self, request: &CellRequest) -> Result<Ended, CellError> {
+        let kind = if request.cli.real {
+            CliKind::Real
+        } else {
+            CliKind::Fake
+        };
+        if !request.plan.can_run_on(kind) {
+            let missing = vec!["a CLI of another kind".to_owned()];
+            return Ok(Ended::NotApplicable { missing });
+        }
         let api = Arc::new(
             CellApi::start(
                 &self.context.barriers,

@@ -1,5 +1,7 @@
 //! A person decides: nothing happens before, and nothing else than was shown.
 
+use std::collections::BTreeSet;
+
 use super::table::Finding;
 use super::view::{Call, Resolution, View};
 
@@ -51,9 +53,12 @@ pub(super) fn effect_arguments(view: &View<'_>) -> Vec<Finding> {
 }
 
 pub(super) fn rejected_without_effect(view: &View<'_>) -> Vec<Finding> {
+    let mut answered = BTreeSet::new();
     let rejected: Vec<Resolution> = view
         .resolutions()
         .into_iter()
+        // The first answer wins: a later rejection of the same interrupt means nothing.
+        .filter(|resolution| answered.insert(resolution.interrupt.interrupt_id.clone()))
         .filter(|resolution| !resolution.approved)
         .collect();
     view.calls()

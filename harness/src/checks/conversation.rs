@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::table::Finding;
-use super::view::{View, text_of};
-use crate::protocol::MessageRole;
+use super::view::{Request, View, text_of};
+use crate::protocol::{MessageRole, ToolCallRecord};
 use crate::trace::{Lane, TraceEvent};
 
 pub(super) fn record_reaches_model(view: &View<'_>) -> Vec<Finding> {
@@ -23,7 +23,11 @@ pub(super) fn record_reaches_model(view: &View<'_>) -> Vec<Finding> {
         .filter(|record| view.tool(&record.tool).is_some())
         .filter_map(|record| {
             let told = last.tool_result(&record.tool_call_id);
-            (told.as_ref() != Some(&record.output)).then(|| {
+            let is_told = match &told {
+                Some(told) => *told == record.output,
+                None => is_in_a_note(last, record),
+            };
+            (!is_told).then(|| {
                 Finding::new(
                     format!(
                         "the model was not told what is recorded for {}",
@@ -36,6 +40,13 @@ pub(super) fn record_reaches_model(view: &View<'_>) -> Vec<Finding> {
             })
         })
         .collect()
+}
+
+/// Whether a text of the user side tells of the call: so the model learns what a failed turn has done, whose
+/// transcript is not kept.
+fn is_in_a_note(request: &Request<'_>, record: &ToolCallRecord) -> bool {
+    let mut texts = request.user_texts().into_iter();
+    texts.any(|text| text.contains(&record.tool) && text.contains(&record.output))
 }
 
 /// The user texts that the adapter accepted, in order.

@@ -177,7 +177,8 @@ side repeat the write; a key shared by two calls makes it drop the second.",
         id: "record-reaches-model",
         promise: "The text of a final record reaches the model unchanged.",
         page: "For each final record of a custom tool in the last snapshot, the last answered model request must hold a \
-tool_result of that tool use with exactly the recorded text. A prefix such as `PreToolUse:… hook error:` shows that a \
+tool_result of that tool use with exactly the recorded text; a call of a failed turn, whose transcript is not \
+kept, may stand in a note instead. A prefix such as `PreToolUse:… hook error:` shows that a \
 rejection was given by the hook instead of by the tool.",
         find: conversation::record_reaches_model,
     },

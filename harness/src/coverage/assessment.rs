@@ -109,9 +109,10 @@ impl Coverage {
         results: &RunResults,
     ) -> Result<Self, CatalogueError> {
         let mut evidence: BTreeMap<String, Vec<Evidence>> = BTreeMap::new();
+        let verdicts = verdicts(catalogue, matrix, results)?;
         for (id, covers) in scenarios(catalogue)? {
             let one = Evidence {
-                verdict: scenario_verdict(&id, catalogue, matrix, results)?,
+                verdict: verdicts.get(&id).copied().unwrap_or(Verdict::NotRun),
                 carrier: Carrier::Scenario(id),
             };
             for requirement in covers {
@@ -168,19 +169,19 @@ fn scenarios(catalogue: &Catalogue) -> Result<Vec<(ScenarioId, Vec<String>)>, Ca
     Ok(scenarios)
 }
 
-/// The worst of the scenario's cells in the committed matrix; a scenario without any was not run.
-fn scenario_verdict(
-    id: &ScenarioId,
+/// The worst verdict of each scenario's cells in the committed matrix; a scenario without any was not run.
+fn verdicts(
     catalogue: &Catalogue,
     matrix: &CommittedMatrix,
     results: &RunResults,
-) -> Result<Verdict, CatalogueError> {
-    let mut worst = None;
+) -> Result<BTreeMap<ScenarioId, Verdict>, CatalogueError> {
+    let mut verdicts: BTreeMap<ScenarioId, Verdict> = BTreeMap::new();
     for pair in &matrix.pairs {
         for selector in pair.cells(catalogue)? {
-            if selector.scenario != *id || pair.is_not_applicable(&selector) {
+            if pair.is_not_applicable(&selector) {
                 continue;
             }
+            let scenario = selector.scenario.clone();
             let cell = CellName {
                 runner: pair.runner.clone(),
                 cli: pair.cli.clone(),
@@ -190,8 +191,9 @@ fn scenario_verdict(
                 binary: CELLS.to_owned(),
                 path: cell.to_string(),
             });
-            worst = worst.max(Some(verdict));
+            let worst = verdicts.entry(scenario).or_insert(verdict);
+            *worst = verdict.max(*worst);
         }
     }
-    Ok(worst.unwrap_or(Verdict::NotRun))
+    Ok(verdicts)
 }

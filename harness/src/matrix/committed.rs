@@ -6,6 +6,8 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 
 use crate::catalogue::{Catalogue, CatalogueError, CellSelector, Pattern};
+use crate::clis::CliSelector;
+use crate::scenario::CliKind;
 
 /// The pairs of runner and CLI whose cells are tests.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -81,7 +83,7 @@ impl CommittedMatrix {
 }
 
 impl CommittedPair {
-    /// Its cells, in the order of ids and variants.
+    /// Its cells that its kind of CLI can show, in the order of ids and variants.
     ///
     /// # Errors
     /// When a scenario cannot be used, or a pattern is wrong or selects nothing.
@@ -92,8 +94,10 @@ impl CommittedPair {
             .map(|text| text.parse())
             .collect::<Result<_, _>>()?;
         let plans = catalogue.select(&patterns)?;
+        let kind = self.kind_of_cli();
         plans
             .into_iter()
+            .filter(|plan| plan.can_run_on(kind))
             .map(|plan| {
                 Ok(CellSelector {
                     scenario: plan.scenario.parse()?,
@@ -101,6 +105,13 @@ impl CommittedPair {
                 })
             })
             .collect()
+    }
+
+    fn kind_of_cli(&self) -> CliKind {
+        match self.cli.parse() {
+            Ok(CliSelector::Fake) => CliKind::Fake,
+            _ => CliKind::Real,
+        }
     }
 
     /// Whether the runner is known not to be able to run this cell.

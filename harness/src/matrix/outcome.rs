@@ -92,7 +92,7 @@ impl CellResult {
         let checks = match &report.verdict {
             Verdict::Error { message } => vec![cell_check(CheckOutcome::Error, message.clone())],
             Verdict::NotApplicable { missing } => {
-                let message = format!("the runner lacks {}", missing.join(", "));
+                let message = format!("it needs {}", missing.join(", "));
                 vec![cell_check(CheckOutcome::NotApplicable, message)]
             }
             Verdict::Passed | Verdict::Failed => baseline.judge(&name, report.checks),

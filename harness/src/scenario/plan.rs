@@ -23,6 +23,8 @@ pub struct Plan {
     pub covers: Vec<String>,
     /// Capabilities a runner must have; without one the cell is not applicable.
     pub requires: Vec<Capability>,
+    /// The kinds of CLI that can show it; on another the cell is not applicable. All when empty.
+    pub clis: Vec<CliKind>,
     /// What the runner is told to build. `options.cwd` is filled by the cell.
     pub agent: AgentDefinition,
     /// What each custom tool does when it is called.
@@ -37,6 +39,24 @@ pub struct Plan {
     pub expect: Expectations,
     /// Upper bound for one step, when the scenario needs another than the default of the CLI.
     pub step_timeout: Option<Duration>,
+}
+
+impl Plan {
+    /// Whether this kind of CLI can show what the scenario proves.
+    #[must_use]
+    pub fn can_run_on(&self, cli: CliKind) -> bool {
+        self.clis.is_empty() || self.clis.contains(&cli)
+    }
+}
+
+/// A kind of Claude Code CLI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CliKind {
+    /// `fake-claude`, which misbehaves on demand.
+    Fake,
+    /// A real one.
+    Real,
 }
 
 /// What a scripted tool answers once its effect is on the ledger.

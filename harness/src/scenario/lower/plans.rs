@@ -36,6 +36,7 @@ pub(crate) fn lower(
         title: document.title.value.clone(),
         covers: document.covers.iter().map(|id| id.value.clone()).collect(),
         requires: document.requires.clone(),
+        clis: document.clis.clone(),
         agent: agent.definition.clone(),
         tools: BTreeMap::clone(&agent.behaviours),
         model,

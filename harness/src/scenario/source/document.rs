@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::{AgentDocument, Entries, ExpectDocument, FaultDocument, Located, Node, StepDocument};
 use crate::protocol::Capability;
+use crate::scenario::CliKind;
 
 /// A scenario: what an adapter is asked to do, what goes wrong meanwhile, and what must hold.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -20,6 +21,9 @@ pub(crate) struct ScenarioDocument {
     /// What a runner must be able to do; without it the scenario is not applicable.
     #[serde(default)]
     pub(crate) requires: Vec<Capability>,
+    /// The kinds of CLI that can show it, when not all can; on another the scenario is not applicable.
+    #[serde(default)]
+    pub(crate) clis: Vec<CliKind>,
     /// Variants by name, each with a sentence. Steps, faults and frame counts name theirs with `in`.
     #[serde(default)]
     pub(crate) variants: Entries<String>,
