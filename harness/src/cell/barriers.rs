@@ -50,7 +50,7 @@ struct ArmedFault {
 pub(crate) struct Passage {
     event: Arc<TraceEvent>,
     holds: Vec<watch::Receiver<Stage>>,
-    faults: Vec<FaultEffect>,
+    faults: Vec<Fault>,
     recorder: Arc<Recorder>,
 }
 
@@ -127,19 +127,19 @@ impl Barriers {
         holds
     }
 
-    fn count_faults(&self, event: &TraceEvent) -> Vec<FaultEffect> {
+    fn count_faults(&self, event: &TraceEvent) -> Vec<Fault> {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut effects = Vec::new();
+        let mut struck = Vec::new();
         for armed in faults
             .iter_mut()
             .filter(|armed| armed.fault.point.matches(event))
         {
             armed.seen += 1;
             if armed.fault.point.nth.is_none_or(|nth| nth == armed.seen) {
-                effects.push(armed.fault.effect.clone());
+                struck.push(armed.fault.clone());
             }
         }
-        effects
+        struck
     }
 }
 
@@ -168,7 +168,7 @@ impl Passage {
 #[derive(Debug)]
 pub(crate) struct Delayed {
     event: Arc<TraceEvent>,
-    faults: Vec<FaultEffect>,
+    faults: Vec<Fault>,
     recorder: Arc<Recorder>,
 }
 
@@ -178,7 +178,7 @@ impl Delayed {
         !self
             .faults
             .iter()
-            .any(|fault| matches!(fault, FaultEffect::HoldUntil(_)))
+            .any(|fault| matches!(fault.effect, FaultEffect::HoldUntil(_)))
     }
 
     /// Waits for every `hold_until`, and hands back the other faults.
@@ -186,11 +186,12 @@ impl Delayed {
         let mut others = Vec::new();
         for fault in self.faults {
             self.recorder.record(
-                Observation::new(Lane::Fault, fault.name())
+                Observation::new(Lane::Fault, fault.effect.name())
                     .spawn(self.event.spawn)
+                    .field("line", fault.line.to_string())
                     .field("at_seq", self.event.seq.to_string()),
             );
-            match fault {
+            match fault.effect {
                 FaultEffect::HoldUntil(points) => {
                     self.recorder
                         .wait_for(self.event.seq, |events| any_met(&points, events))

@@ -254,14 +254,47 @@ impl Interpreter {
                 expect_accepted(line, "the cancel", *accepted, answer)?;
             }
             Action::LaunchWorker => self.workers.launch().await?,
-            Action::StopWorker => self.workers.stop_newest().await?,
-            Action::Kill(target) => self.kill(*target).await?,
-            Action::Terminate(target) => self.signal(*target, Signal::SIGTERM),
-            Action::Freeze(target) => self.signal(*target, Signal::SIGSTOP),
-            Action::Thaw(target) => self.signal(*target, Signal::SIGCONT),
+            Action::StopWorker => {
+                self.require(line, Target::WorkerTree)?;
+                self.workers.stop_newest().await?;
+            }
+            Action::Kill(target) => {
+                self.require(line, *target)?;
+                self.kill(*target).await?;
+            }
+            Action::Terminate(target) => {
+                self.require(line, *target)?;
+                self.signal(*target, Signal::SIGTERM);
+            }
+            Action::Freeze(target) => {
+                self.require(line, *target)?;
+                self.signal(*target, Signal::SIGSTOP);
+            }
+            Action::Thaw(target) => {
+                self.require(line, *target)?;
+                self.signal(*target, Signal::SIGCONT);
+            }
         }
         self.acted = self.session.refresh_after_action().await?;
         Ok(())
+    }
+
+    /// A signal to nobody would prove nothing.
+    fn require(&self, line: usize, target: Target) -> Result<(), StepsEnd> {
+        let (runs, what) = match target {
+            Target::WorkerTree | Target::WorkerOnly => {
+                (self.workers.newest_pid().is_some(), "a running worker")
+            }
+            Target::Cli => (self.taps.newest_running().is_some(), "a running CLI"),
+        };
+        if runs {
+            return Ok(());
+        }
+        Err(StepsEnd::Failure(StepFailure {
+            line,
+            expected: what.to_owned(),
+            seen: "there is none".to_owned(),
+        }))
     }
 
     async fn kill(&mut self, target: Target) -> Result<(), CellError> {

@@ -1,5 +1,6 @@
 //! The one session of a cell, as its client sees it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
@@ -26,6 +27,8 @@ pub(crate) struct CellSession {
     client: Arc<RunnerProcess>,
     /// The interrupts that were answered, oldest first, for an answer that is given again.
     answered: Mutex<Vec<PendingInterrupt>>,
+    /// Whether `session/start` was answered; before, there is nothing to take a snapshot of.
+    started: AtomicBool,
     /// Snapshots are taken one at a time, so that the newest on the trace is the newest.
     refreshing: tokio::sync::Mutex<()>,
 }
@@ -36,6 +39,7 @@ impl CellSession {
             context,
             client,
             answered: Mutex::default(),
+            started: AtomicBool::new(false),
             refreshing: tokio::sync::Mutex::default(),
         }
     }
@@ -61,12 +65,17 @@ impl CellSession {
     }
 
     /// Takes a snapshot and puts it on the trace.
-    pub(crate) async fn refresh(&self) -> Result<Snapshot, CellError> {
+    ///
+    /// `None` before the session was started.
+    pub(crate) async fn refresh(&self) -> Result<Option<Snapshot>, CellError> {
         let _turn = self.refreshing.lock().await;
         self.take_snapshot().await
     }
 
-    async fn take_snapshot(&self) -> Result<Snapshot, CellError> {
+    async fn take_snapshot(&self) -> Result<Option<Snapshot>, CellError> {
+        if !self.started.load(Ordering::Acquire) {
+            return Ok(None);
+        }
         let snapshot: Snapshot = self
             .client
             .request("session/snapshot", &this_session())
@@ -78,7 +87,7 @@ impl CellSession {
                 .field("revision", snapshot.revision.to_string())
                 .payload(serde_json::to_value(&snapshot).unwrap_or_default()),
         );
-        Ok(snapshot)
+        Ok(Some(snapshot))
     }
 
     pub(crate) async fn start(&self, message: Option<String>) -> Result<(), CellError> {
@@ -88,8 +97,9 @@ impl CellSession {
         };
         self.client
             .request::<Value>("session/start", &params)
-            .await
-            .map(drop)
+            .await?;
+        self.started.store(true, Ordering::Release);
+        Ok(())
     }
 
     pub(crate) async fn send(&self, text: String) -> Result<Accepted, CellError> {
@@ -118,8 +128,8 @@ impl CellSession {
     ) -> Result<Option<Accepted>, CellError> {
         let snapshot = self.refresh().await?;
         let pending = snapshot
-            .pending_interrupts
             .into_iter()
+            .flat_map(|snapshot| snapshot.pending_interrupts)
             .find(|interrupt| interrupt.tool == tool);
         let Some(interrupt) = pending.or_else(|| self.answered_before(tool)) else {
             return Ok(None);

@@ -1,5 +1,7 @@
 //! What the CLI asked the Messages API.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::table::Finding;
@@ -114,6 +116,28 @@ pub(super) fn model_expectation(view: &View<'_>) -> Vec<Finding> {
                 seen,
             )
             .at(arrival(view, entry))
+        })
+        .collect()
+}
+
+pub(super) fn model_exhausted(view: &View<'_>) -> Vec<Finding> {
+    if view.failure.is_some() {
+        return Vec::new();
+    }
+    let asked: BTreeSet<u64> = view
+        .of(Lane::Api, "journalled")
+        .filter_map(|entry| entry.payload.pointer("/outcome/exchange")?.as_u64())
+        .collect();
+    let exchanges = view.plan.model.script().exchanges().iter().zip(1..);
+    exchanges
+        .filter(|(exchange, number)| !exchange.optional && !asked.contains(number))
+        .map(|(_, number)| {
+            let expected = format!("a request that exchange {number} of the model answers");
+            Finding::new(
+                "an exchange of the scenario's model was never asked for",
+                expected,
+                "none",
+            )
         })
         .collect()
 }

@@ -2,6 +2,7 @@
 
 use super::table::Finding;
 use super::view::View;
+use crate::scenario::Fault;
 use crate::trace::Lane;
 
 pub(super) fn no_process_left(view: &View<'_>) -> Vec<Finding> {
@@ -29,4 +30,30 @@ pub(super) fn nothing_outside(view: &View<'_>) -> Vec<Finding> {
             )
         })
         .collect()
+}
+
+pub(super) fn faults_struck(view: &View<'_>) -> Vec<Finding> {
+    if view.failure.is_some() {
+        return Vec::new();
+    }
+    let faults = view.plan.faults.iter();
+    faults
+        .filter(|fault| !has_struck(view, fault))
+        .map(|fault| {
+            let message = format!("the fault in line {} did not strike", fault.line);
+            Finding::new(message, fault.point.to_string(), "nothing that it changed")
+        })
+        .collect()
+}
+
+fn has_struck(view: &View<'_>, fault: &Fault) -> bool {
+    let line = fault.line.to_string();
+    let unchanged: Vec<Option<usize>> = view
+        .of(Lane::Fault, "argv_unchanged")
+        .map(|event| event.spawn)
+        .collect();
+    view.events
+        .iter()
+        .filter(|event| event.lane == Lane::Fault && event.fields.get("line") == Some(&line))
+        .any(|event| event.kind != "argv" || !unchanged.contains(&event.spawn))
 }

@@ -226,6 +226,20 @@ with another text, for instance.",
         find: requests::model_expectation,
     },
     Check {
+        id: "model-exhausted",
+        promise: "Every exchange of the scenario's model is asked for.",
+        page: "An exchange that no request chose proves nothing, and neither does what it expects. One that may go unasked \
+says `optional: true`. Judged when all steps came about.",
+        find: requests::model_exhausted,
+    },
+    Check {
+        id: "faults-struck",
+        promise: "Every fault of the scenario strikes.",
+        page: "A fault that meets nothing (a frame that is never sent, a flag that is not there) leaves a cell that tests \
+nothing: a new release of the CLI may have renamed what the scenario names. Judged when all steps came about.",
+        find: surroundings::faults_struck,
+    },
+    Check {
         id: "one-deferral",
         promise: "A segment defers at most one call.",
         page: "Counts the hook answers `defer` that reach one CLI process. The CLI resumes only the last deferred call of \

@@ -82,6 +82,18 @@ counterparts! {
         "approval/approved-write",
         Broken::Scenario("equals: published draft", "equals: published nothing") =>
         ["model-expectation"];
+    an_exchange_that_nothing_asks_for:
+        "approval/approved-write",
+        Broken::Scenario("steps:\n", "  - user: never\n    reply: [{text: Never.}]\nsteps:\n") =>
+        ["model-exhausted"];
+    a_fault_that_meets_nothing:
+        "approval/approved-write",
+        Broken::Scenario("steps:\n", "faults: [{on: {cli: spawned, nth: 9}, argv: {drop: [--verbose]}}]\nsteps:\n") =>
+        ["faults-struck"];
+    a_fault_that_changes_nothing:
+        "approval/approved-write",
+        Broken::Scenario("steps:\n", "faults: [{on: {cli: spawned, nth: 1}, argv: {drop: [--no-such-flag]}}]\nsteps:\n") =>
+        ["faults-struck"];
     another_ledger:
         "approval/approved-write", Broken::Scenario("effects: 1", "effects: 2") =>
         ["expect-ledger"];

@@ -6,12 +6,14 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
+use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 
 use super::super::context::CellContext;
 use super::super::error::CellError;
@@ -20,6 +22,11 @@ use super::incoming::{self, Incoming, Refusal};
 use super::process::stderr_tail;
 use super::requests::{self, Reply};
 use crate::trace::{Lane, Observation};
+
+/// How long a line of a runner may be, in bytes. A snapshot of a long session is a few megabytes.
+const LONGEST_LINE: usize = 64 << 20;
+
+type RunnerLines = FramedRead<ChildStdout, LinesCodec>;
 
 /// What the owner of a runner's pipe can be told.
 pub(super) enum Order {
@@ -49,7 +56,7 @@ pub(super) fn open(
     let lines = child
         .stdout
         .take()
-        .map(|stdout| BufReader::new(stdout).lines());
+        .map(|stdout| FramedRead::new(stdout, LinesCodec::new_with_max_length(LONGEST_LINE)));
     let writer = child.stdin.take().map(start_writer);
     if let (Some(lines), Some(writer)) = (lines, writer) {
         let pipe = Pipe {
@@ -96,11 +103,7 @@ struct Pipe {
 }
 
 impl Pipe {
-    async fn run(
-        mut self,
-        mut lines: Lines<BufReader<ChildStdout>>,
-        mut orders: mpsc::UnboundedReceiver<Order>,
-    ) {
+    async fn run(mut self, mut lines: RunnerLines, mut orders: mpsc::UnboundedReceiver<Order>) {
         loop {
             tokio::select! {
                 biased;
@@ -115,9 +118,10 @@ impl Pipe {
                     None => return,
                 },
                 Some(Ok((id, method, reply))) = self.serving.join_next() => self.reply(id, &method, reply),
-                line = lines.next_line() => match line {
-                    Ok(Some(line)) => self.take(&line),
-                    _ => return self.end().await,
+                line = lines.next() => match line {
+                    Some(Ok(line)) => self.take(&line),
+                    Some(Err(error)) => return self.violated(unreadable(&error)),
+                    None => return self.end().await,
                 },
                 _ = self.child.wait() => {
                     self.drain(&mut lines).await;
@@ -224,12 +228,7 @@ impl Pipe {
 
     /// Freezes everything, forgets what is being served (each open call is then on record as
     /// dropped), kills, and notes what was still in the pipe.
-    async fn kill(
-        mut self,
-        also: &[i32],
-        alone: Option<i32>,
-        mut lines: Lines<BufReader<ChildStdout>>,
-    ) {
+    async fn kill(mut self, also: &[i32], alone: Option<i32>, mut lines: RunnerLines) {
         let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok());
         let roots: Vec<i32> = pid.into_iter().chain(also.iter().copied()).collect();
         if let Some(worker) = alone {
@@ -244,7 +243,7 @@ impl Pipe {
         self.observe_end(status);
         let end = self.context.bounds.end;
         let drained = async {
-            while let Ok(Some(line)) = lines.next_line().await {
+            while let Some(Ok(line)) = lines.next().await {
                 if let Ok(Incoming::Request { method, params, .. }) = incoming::read(&line) {
                     self.observe("dropped", &method, &params);
                 }
@@ -257,10 +256,10 @@ impl Pipe {
 
     /// Takes what a process that has ended left in its pipe. That is there already; only a child of it
     /// that holds the pipe open makes this wait.
-    async fn drain(&mut self, lines: &mut Lines<BufReader<ChildStdout>>) {
+    async fn drain(&mut self, lines: &mut RunnerLines) {
         const BOUND: Duration = Duration::from_millis(200);
         let take_all = async {
-            while let Ok(Some(line)) = lines.next_line().await {
+            while let Some(Ok(line)) = lines.next().await {
                 self.take(&line);
             }
         };
@@ -296,5 +295,18 @@ impl Pipe {
                 .worker(&self.name)
                 .field("status", status),
         );
+    }
+}
+
+/// What a runner did whose line cannot be read.
+fn unreadable(error: &LinesCodecError) -> String {
+    match error {
+        LinesCodecError::MaxLineLengthExceeded => {
+            format!("it wrote a line of more than {} MiB", LONGEST_LINE >> 20)
+        }
+        LinesCodecError::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            "it wrote a line that is not UTF-8".to_owned()
+        }
+        LinesCodecError::Io(error) => format!("its stdout cannot be read: {error}"),
     }
 }

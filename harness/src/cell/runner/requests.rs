@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::context::CellContext;
 use super::super::error::CellError;
+use super::super::session::SESSION_ID;
 use crate::protocol::{
     EventParams, HookCallParams, HookCallResult, OptionsCallParams, OptionsCallResult,
     SessionChangedParams, StepGateParams, ToolCallParams, ToolCallResult,
@@ -40,10 +41,9 @@ pub(super) async fn serve(
         "hook/call" => call_hook(&context, &worker, read(&method, params)?),
         "options/call" => call_options(&context, read(&method, params)?),
         "step/gate" => pass_gate(&context, &worker, read(&method, params)?).await,
-        _ => Ok(Reply::Error {
-            code: -32601,
-            message: format!("the harness has no method {method}"),
-        }),
+        _ => Err(format!(
+            "it sent the request {method}, which the protocol does not have"
+        )),
     }
 }
 
@@ -66,8 +66,10 @@ pub(super) fn note(
             context.recorder.record(observation.payload(params));
         }
         "session/changed" => {
-            let _: SessionChangedParams = read(method, params)?;
-            context.session_changed.notify_one();
+            let changed: SessionChangedParams = read(method, params)?;
+            if changed.session_id == SESSION_ID {
+                context.session_changed.notify_one();
+            }
         }
         _ => {
             return Err(format!(

@@ -64,12 +64,13 @@ impl<'a> Tap<'a> {
             .observe(observation)
             .wait()
             .await;
-        let arguments = faults
-            .into_iter()
-            .fold(arguments, |arguments, fault| match fault {
-                FaultEffect::Argv { drop, add } => edit_arguments(arguments, &drop, add),
-                _ => arguments,
-            });
+        let edited = edited(&arguments, faults);
+        if edited.as_ref() == Some(&arguments) {
+            let observation = Observation::new(Lane::Fault, "argv_unchanged");
+            let recorder = &self.server.context.recorder;
+            recorder.record(observation.spawn(Some(self.number)));
+        }
+        let arguments = edited.unwrap_or(arguments);
         let url = (
             "ANTHROPIC_BASE_URL".to_owned(),
             self.server.api.base_url(self.number),
@@ -172,4 +173,15 @@ impl<'a> Tap<'a> {
             self.server.context.recorder.record(observation);
         }
     }
+}
+
+/// The arguments as faults want them; `None` when no fault is about arguments.
+fn edited(arguments: &[String], faults: Vec<FaultEffect>) -> Option<Vec<String>> {
+    faults.into_iter().fold(None, |edited, fault| match fault {
+        FaultEffect::Argv { drop, add } => {
+            let arguments = edited.unwrap_or_else(|| arguments.to_vec());
+            Some(edit_arguments(arguments, &drop, add))
+        }
+        _ => edited,
+    })
 }
