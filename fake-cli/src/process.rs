@@ -94,7 +94,9 @@ impl Opened {
             Ok(chosen) => chosen,
             Err(refused) => {
                 let RefusedSession { session, error } = refused;
-                output.frame(&turn::fail_session(&session, &error));
+                if let Some(session) = session {
+                    output.frame(&turn::fail_session(&session, &error));
+                }
                 return Err(fail(&error));
             }
         };
@@ -274,7 +276,8 @@ async fn read_words(session: &Session, input: &mut Input) {
 }
 
 struct RefusedSession {
-    session: String,
+    /// The session that the result is about; without one there is no result.
+    session: Option<String>,
     error: String,
 }
 
@@ -293,6 +296,12 @@ fn choose_session(
     let Some(id) = wanted else {
         let id = arguments.session_id.unwrap_or_else(Uuid::new_v4);
         let path = transcript::session_path(config, directory, id);
+        if arguments.session_id.is_some() && path.exists() {
+            return Err(RefusedSession {
+                session: None,
+                error: format!("Error: Session ID {id} is already in use."),
+            });
+        }
         let identity = Identity {
             id,
             path,
@@ -301,7 +310,7 @@ fn choose_session(
         return Ok((identity, None));
     };
     let not_found = || RefusedSession {
-        session: id.to_string(),
+        session: Some(id.to_string()),
         error: format!("No conversation found with session ID: {id}"),
     };
     let path = transcript::find_session(config, directory, id).ok_or_else(not_found)?;
@@ -326,7 +335,7 @@ fn choose_session(
 
 fn parse_session_id(text: &str) -> Result<Uuid, RefusedSession> {
     Uuid::parse_str(text).map_err(|_| RefusedSession {
-        session: Uuid::new_v4().to_string(),
+        session: Some(Uuid::new_v4().to_string()),
         error: format!(
             "Error: --resume requires a valid session ID or session title when used with --print. \
              Usage: claude -p --resume <session-id|title>. Provided value \"{text}\" is not a UUID \

@@ -68,9 +68,7 @@ impl Builtin {
         let parameters = self.parameters();
         let properties: serde_json::Map<String, Value> = parameters
             .iter()
-            .map(|parameter| {
-                (parameter.name.to_owned(), parameter.schema())
-            })
+            .map(|parameter| (parameter.name.to_owned(), parameter.schema()))
             .collect();
         let required: Vec<&str> = parameters
             .iter()

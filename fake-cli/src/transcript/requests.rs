@@ -116,7 +116,12 @@ fn params(body: &Value, betas: &str) -> Value {
         "model": body["model"],
         "betas": betas.split(',').collect::<Vec<_>>(),
     });
-    for name in ["max_tokens", "thinking", "context_management", "output_config"] {
+    for name in [
+        "max_tokens",
+        "thinking",
+        "context_management",
+        "output_config",
+    ] {
         if let Some(value) = body.get(name) {
             params[name] = value.clone();
         }
@@ -126,7 +131,10 @@ fn params(body: &Value, betas: &str) -> Value {
 
 /// Messages that the conversation's entries alone do not give.
 fn is_reminder(message: &Value) -> bool {
-    let reminds = |text: &Value| text.as_str().is_some_and(|text| text.starts_with("<system-reminder>"));
+    let reminds = |text: &Value| {
+        text.as_str()
+            .is_some_and(|text| text.starts_with("<system-reminder>"))
+    };
     let blocks = message["content"].as_array().into_iter().flatten();
     message["role"] == "system"
         || reminds(&message["content"])
@@ -139,7 +147,12 @@ fn cache_marks(body: &Value) -> Vec<Value> {
         let value = block.get("cache_control")?;
         Some(json!({"path": path, "value": value}))
     };
-    let system = body["system"].as_array().into_iter().flatten().skip(1).enumerate();
+    let system = body["system"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .skip(1)
+        .enumerate();
     let system = system.filter_map(|(index, block)| mark(json!(["system", index]), block));
     let messages = body["messages"]
         .as_array()

@@ -27,7 +27,8 @@ pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Optio
             .output
             .frame(&permission_denied(session, call, denied));
     }
-    let hook_denied = matches!(&settled.ending, Ending::Denied(denial) if denial.kind == DenialKind::Hook);
+    let hook_denied =
+        matches!(&settled.ending, Ending::Denied(denial) if denial.kind == DenialKind::Hook);
     if resumed && settled.hooks.answered > 0 && !hook_denied {
         show_hook_success(session, call);
     }
@@ -47,7 +48,8 @@ pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Optio
             .get_mut("permission_decision")
             .and_then(Value::as_object_mut)
         {
-            decision.retain(|member, _| !["grant_scope", "asked_by_hook"].contains(&member.as_str()));
+            decision
+                .retain(|member, _| !["grant_scope", "asked_by_hook"].contains(&member.as_str()));
         }
         frame["tool_result_meta"] = json!([meta]);
     }
@@ -213,7 +215,7 @@ impl Shape {
             } => Self::success(call, content, structured, *states_success, permission),
             Ending::Failed { text, permission } => Self {
                 meta: Some(json!({"id": call.id, "permission_decision": permission})),
-                    ..Self::error(call, text)
+                ..Self::error(call, text)
             },
             Ending::Refused { text } => Self::refused(call, text),
             Ending::Denied(denial) => Self::denied(call, denial),
@@ -224,7 +226,7 @@ impl Shape {
                 }
                 Self {
                     meta: Some(meta),
-                            ..Self::error(call, texts::INTERRUPTED_CALL)
+                    ..Self::error(call, texts::INTERRUPTED_CALL)
                 }
             }
             Ending::Cancelled => Self {
