@@ -228,16 +228,16 @@ impl Recorded {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let mut input = process.stdin.take().ok_or("write to the CLI")?;
+        let mut stdin = process.stdin.take();
         for frame in of_type("control_request") {
-            writeln!(input, "{frame}")?;
+            write(&mut stdin, frame)?;
         }
         for line in BufReader::new(process.stdout.take().ok_or("read the CLI")?).lines() {
             let frame: Value = serde_json::from_str(&line?)?;
             match frame["type"].as_str() {
                 Some("control_response") => {
                     for frame in of_type("user") {
-                        writeln!(input, "{frame}")?;
+                        write(&mut stdin, frame)?;
                     }
                 }
                 Some("control_request") => {
@@ -247,14 +247,20 @@ impl Recorded {
                     if let Some(id) = answer.pointer_mut("/response/response/mcp_response/id") {
                         *id = message.clone();
                     }
-                    writeln!(input, "{answer}")?;
+                    write(&mut stdin, &answer)?;
                 }
-                Some("result") => break,
+                Some("result") => stdin = None,
                 _ => {}
             }
         }
-        drop(input);
         process.wait()?;
         Ok(started.elapsed())
+    }
+}
+
+fn write(stdin: &mut Option<std::process::ChildStdin>, frame: &Value) -> std::io::Result<()> {
+    match stdin {
+        Some(stdin) => writeln!(stdin, "{frame}"),
+        None => Ok(()),
     }
 }

@@ -35,6 +35,7 @@ fn publish_then_answer() -> Vec<Vec<Value>> {
     ]
 }
 
+// covers: wire-run-state
 #[tokio::test]
 async fn a_suspended_turn_goes_on_elsewhere_with_its_queue() {
     let fixture = Fixture::new(publish_then_answer()).await;
@@ -52,7 +53,14 @@ async fn a_suspended_turn_goes_on_elsewhere_with_its_queue() {
     let form = exported(&fixture.client).await;
     assert_eq!(form["queue"], json!(["are you there?"]));
     assert_eq!(form["pending_interrupts"][0]["tool"], "publish");
-    assert_eq!(form["turn"]["run_state"]["version"], 1);
+    let run_state = &form["turn"]["run_state"];
+    assert_eq!(run_state.as_object().unwrap().len(), 3, "{run_state}");
+    assert!(run_state["session_id"].is_string());
+    assert_eq!(run_state["version"], 1);
+    let entries = run_state["turn_entries"].as_array().unwrap();
+    let deferrals = entries.iter().map(ToString::to_string);
+    let deferrals = deferrals.filter(|entry| entry.contains("hook_deferred_tool"));
+    assert_eq!(deferrals.count(), 1, "{entries:#?}");
     let item = json!({"kind": "user_prompt", "text": "publish the draft"});
     assert_eq!(form["messages"][0]["framework_item"], item);
 
