@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::executable::is_executable;
+
 /// The places around this executable.
 #[derive(Debug, Clone)]
 pub struct Installation {
@@ -63,6 +65,22 @@ impl Installation {
         self.executable.with_file_name(name)
     }
 
+    /// The names of the programs beside the harness, sorted.
+    #[must_use]
+    pub fn binaries(&self) -> Vec<String> {
+        let directory = self.executable.parent().unwrap_or(Path::new("/"));
+        let entries = std::fs::read_dir(directory)
+            .map(|entries| entries.filter_map(Result::ok).collect::<Vec<_>>())
+            .unwrap_or_default();
+        let mut names: Vec<String> = entries
+            .iter()
+            .filter(|entry| is_executable(&entry.path()))
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        names.sort();
+        names
+    }
+
     /// The source tree, when there is one around.
     #[must_use]
     pub fn project(&self) -> Option<&Path> {
@@ -117,7 +135,9 @@ impl Installation {
     #[must_use]
     pub fn test_results(&self) -> PathBuf {
         let target = self.executable.parent().and_then(Path::parent);
-        target.unwrap_or(Path::new("target")).join("nextest/ci/junit.xml")
+        target
+            .unwrap_or(Path::new("target"))
+            .join("nextest/ci/junit.xml")
     }
 
     /// The known deviations of the fake CLI.

@@ -7,6 +7,7 @@ pub mod clis;
 pub mod commands;
 pub mod coverage;
 pub mod drift;
+mod executable;
 pub mod exit;
 pub mod installation;
 pub mod matrix;

@@ -133,7 +133,7 @@ impl Matrix {
         let cli = cli_selector.find(&self.installation)?;
         let own = ["cli-tap"]
             .into_iter()
-            .chain(manifest.own_binary())
+            .chain(manifest.own_binary(&self.installation))
             .chain(cli_selector.own_binary());
         let binaries: Vec<PathBuf> = own.map(|name| self.installation.binary(name)).collect();
         Builder::new(&self.installation).check(std::slice::from_ref(&manifest), &binaries)?;

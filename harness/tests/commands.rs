@@ -2,6 +2,9 @@
 
 mod fixture;
 
+use std::fs::File;
+use std::process::{Child, Command, Stdio};
+
 use fixture::{Ended, Fixture, ended, project};
 use serde_json::Value;
 
@@ -201,6 +204,12 @@ fn a_cli_cannot_be_installed_without_npm() {
 fn an_empty_cache_lists_nothing() {
     let ended = in_fixture(&["cli", "list"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
+    assert!(
+        ended
+            .stderr
+            .contains("`cargo run -p harness -- cli install"),
+        "{ended:?}"
+    );
 }
 
 #[test]
@@ -222,6 +231,37 @@ fn a_program_that_is_not_there_is_named() {
     let ended = ended(fixture.run("absent", &[]));
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.stderr.contains("no-such-program"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("neither beside the harness") && ended.stderr.contains("nor on PATH"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_misspelt_program_is_answered_with_the_one_beside_the_harness() {
+    let fixture = Fixture::new();
+    fixture.write("near.yaml", "name: near\ncommand: [cli-tab]\n");
+    let ended = ended(fixture.run("near", &[]));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(
+        ended.stderr.contains("did you mean `cli-tap`?"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_program_without_a_slash_is_found_on_the_path() {
+    let fixture = Fixture::new();
+    fixture.program("programs/my-adapter", "echo started from PATH >&2; exit 7");
+    fixture.write("mine.yaml", "name: mine\ncommand: [my-adapter]\n");
+    let mut command = fixture.run("mine", &[]);
+    let search = std::env::var("PATH").expect("a PATH");
+    command.env(
+        "PATH",
+        format!("{}:{search}", fixture.path().join("programs").display()),
+    );
+    let ended = ended(command);
+    assert!(ended.stdout.contains("started from PATH"), "{ended:?}");
 }
 
 #[test]
@@ -236,7 +276,7 @@ fn a_runner_that_is_not_built_is_answered_with_the_command_that_builds_it() {
     assert!(
         ended
             .stderr
-            .contains("cargo run -p harness -- build --runner unbuilt"),
+            .contains("cargo run -p harness -- build --runner ./unbuilt.yaml`"),
         "{ended:?}"
     );
 }
@@ -247,6 +287,253 @@ fn one_runner_is_not_run_twice() {
     fixture.runner("any", "exit 0");
     let ended = ended(fixture.run("any", &["--runner", "./any.yaml"]));
     assert_eq!(ended.code, Some(2), "{ended:?}");
+}
+
+#[test]
+fn two_runners_of_one_name_are_refused() {
+    let fixture = Fixture::new();
+    fixture.runner("one", "exit 0");
+    fixture.write("two.yaml", "name: one\ncommand: [sh]\n");
+    let ended = ended(fixture.run("one", &["--runner", "./two.yaml"]));
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(
+        ended.stderr.contains("two runners are both called `one`")
+            && ended.stderr.contains("two.yaml"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn two_clis_of_one_name_have_a_column_each() {
+    let fixture = Fixture::new();
+    fixture.runner("dying", "exit 7");
+    for path in ["a/claude", "b/claude", "c/claude"] {
+        fixture.program(path, "exit 0");
+    }
+    let arguments = [
+        "--cli", "a/claude", "--cli", "b/claude", "--cli", "c/claude", "--format", "json",
+    ];
+    let ended = ended(fixture.run("dying", &arguments));
+    let report: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let cells = report["cells"].as_array().expect("cells");
+    let names: Vec<&Value> = cells.iter().map(|cell| &cell["cli"]).collect();
+    assert_eq!(names, ["cli-tap", "claude", "claude (2)", "claude (3)"]);
+    assert!(ended.stderr.contains("`claude (2)` is "), "{ended:?}");
+    for name in ["claude", "claude (2)", "claude (3)"] {
+        assert!(
+            fixture.path().join("evidence/dying").join(name).is_dir(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_executed_is_no_cli() {
+    let fixture = Fixture::new();
+    fixture.runner("any", "exit 0");
+    fixture.write("notes/claude", "hello");
+    let ended = ended(fixture.run("any", &["--cli", "notes/claude"]));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("is not executable"), "{ended:?}");
+    assert_eq!(ended.stdout, "");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_found_before_the_run() {
+    let fixture = Fixture::new();
+    fixture.runner("marking", "touch ran; exit 7");
+    fixture.write("file", "");
+    for arguments in [
+        ["--junit", "nowhere/report.xml"],
+        ["--markdown", "scenarios"],
+        ["--evidence", "file/evidence"],
+    ] {
+        let mut command = fixture.harness(&["run", "--no-build", "--scenarios", "scenarios"]);
+        let cli = env!("CARGO_BIN_EXE_cli-tap");
+        command.args(["--runner", "./marking.yaml", "--cli", cli]);
+        command.args(arguments);
+        let ended = ended(command);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(
+            ended
+                .stderr
+                .contains(&format!("cannot write {}: ", arguments[1])),
+            "{ended:?}"
+        );
+        assert_eq!(
+            (ended.stdout.as_str(), ended.stderr.lines().count()),
+            ("", 1)
+        );
+    }
+}
+
+#[test]
+fn a_report_that_is_lost_after_the_run_does_not_take_the_matrix_with_it() {
+    let fixture = Fixture::new();
+    fixture.runner("dying", "exit 7");
+    let ended = ended(fixture.run("dying", &["--junit", "/dev/full"]));
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stdout.contains("talk/greeting"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("cannot write /dev/full: "),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_reader_that_has_gone_changes_no_exit_code() {
+    let fixture = Fixture::new();
+    fixture.runner("dying", "exit 7");
+    for (mut command, code) in [
+        (fixture.run("dying", &[]), 3),
+        (fixture.harness(&["explain"]), 0),
+    ] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        command.stdout(writer).stderr(Stdio::piped());
+        let ended: Ended = command
+            .spawn()
+            .and_then(Child::wait_with_output)
+            .expect("the harness starts")
+            .into();
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(!ended.stderr.contains("error:"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_a_clear_error() {
+    let fixture = Fixture::new();
+    let mut command = fixture.harness(&["explain"]);
+    let full = File::options().write(true).open("/dev/full");
+    command
+        .stdout(full.expect("/dev/full"))
+        .stderr(Stdio::piped());
+    let ended: Ended = command
+        .spawn()
+        .and_then(Child::wait_with_output)
+        .expect("the harness starts")
+        .into();
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(
+        ended.stderr.contains("cannot write to stdout: No space"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn what_is_built_is_announced() {
+    let fixture = Fixture::new();
+    let lonely = fixture.path().join("harness");
+    std::fs::copy(env!("CARGO_BIN_EXE_harness"), &lonely).expect("a copy");
+    fixture.write(
+        "built.yaml",
+        "name: built\ncommand: [sh]\nbuild: [[\"true\"]]\n",
+    );
+    let mut command = Command::new(&lonely);
+    command
+        .args(["build", "--runner", "./built.yaml"])
+        .current_dir(fixture.path());
+    let ended = ended(command);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(
+        ended.stderr.starts_with("building the runner `built`\n"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_missing_cli_is_told_before_anything_is_built() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "built.yaml",
+        "name: built\ncommand: [sh]\nbuild: [[touch, built]]\n",
+    );
+    let ended = ended(fixture.harness(&[
+        "run",
+        "--scenarios",
+        "scenarios",
+        "--runner",
+        "./built.yaml",
+        "--cli",
+        "9.9.9",
+    ]));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("cli install 9.9.9"), "{ended:?}");
+    assert!(!ended.stderr.contains("building"), "{ended:?}");
+    assert!(!fixture.path().join("built").exists());
+}
+
+#[test]
+fn a_directory_without_scenarios_selects_nothing() {
+    let fixture = Fixture::new();
+    fixture.runner("any", "exit 0");
+    std::fs::create_dir(fixture.path().join("none")).expect("a directory");
+    for arguments in [
+        &["list"][..],
+        &["check"],
+        &["run", "--runner", "./any.yaml"],
+        &["run", "--runner", "./any.yaml", "--format", "json"],
+    ] {
+        let mut command = fixture.harness(arguments);
+        command.args(["--scenarios", "none"]);
+        let ended = ended(command);
+        assert_eq!(ended.code, Some(4), "{ended:?}");
+        assert!(
+            ended.stderr.contains("there are no scenarios in "),
+            "{ended:?}"
+        );
+        assert_eq!(ended.stdout, "");
+    }
+}
+
+#[test]
+fn a_pattern_that_selects_nothing_is_answered_with_what_was_meant() {
+    for (pattern, meant) in [
+        ("approval", "approval/*"),
+        ("approval/aproved-write", "approval/approved-write"),
+    ] {
+        for command in ["list", "run", "check"] {
+            let ended = in_project(&[command, pattern]);
+            assert_eq!(ended.code, Some(4), "{ended:?}");
+            assert!(
+                ended.stderr.contains(&format!("did you mean `{meant}`?")),
+                "{ended:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn one_scenario_is_spoken_of_as_one() {
+    let fixture = Fixture::new();
+    let check = || ended(fixture.harness(&["check", "--scenarios", "scenarios"]));
+    assert_eq!(check().stdout, "1 scenario without a mistake\n");
+    fixture.write("scenarios/talk/greeting.yaml", "titel: x\n");
+    let wrong = check();
+    assert!(
+        wrong.stderr.contains("1 of the scenarios has mistakes"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn npm_is_quoted_when_it_refuses() {
+    let fixture = Fixture::new();
+    fixture.program(
+        "programs/npm",
+        "case \"$*\" in *--silent*) ;; *) echo 'npm error notarget No matching version' >&2;; esac\nexit 1",
+    );
+    let mut command = fixture.harness(&["cli", "install", "2.1.999"]);
+    command.env("PATH", fixture.path().join("programs"));
+    let ended = ended(command);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains("npm error notarget No matching version"),
+        "{ended:?}"
+    );
 }
 
 #[test]

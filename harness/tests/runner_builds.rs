@@ -55,7 +55,9 @@ impl Workplace {
 #[test]
 fn a_runner_is_built_once() {
     let workplace = Workplace::new();
-    assert!(matches!(workplace.check(), Err(BuildError::RunnerStale(name)) if name == "built"));
+    assert!(
+        matches!(workplace.check(), Err(BuildError::RunnerStale { name, .. }) if name == "built")
+    );
     assert_eq!(workplace.builds(), 0);
     workplace.build().expect("a build");
     workplace.build().expect("nothing to do");
@@ -68,7 +70,10 @@ fn a_changed_input_builds_again() {
     let workplace = Workplace::new();
     workplace.build().expect("a build");
     workplace.fixture.write("input.txt", "two");
-    assert!(matches!(workplace.check(), Err(BuildError::RunnerStale(_))));
+    assert!(matches!(
+        workplace.check(),
+        Err(BuildError::RunnerStale { .. })
+    ));
     workplace.build().expect("a build");
     assert_eq!(workplace.builds(), 2);
 }

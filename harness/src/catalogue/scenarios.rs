@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::suggestion::suggestion;
 use super::{CellSelector, IdError, Pattern, PatternError, ScenarioId};
 use crate::scenario::{Plan, Requirements, RequirementsError, ScenarioError, parse};
 
@@ -29,7 +30,7 @@ pub enum CatalogueError {
         source: io::Error,
     },
     /// There is no such scenario.
-    #[error("there is no scenario `{id}` in {}; `harness list` shows those there are", .root.display())]
+    #[error("there is no scenario `{id}` in {}; `cargo run -p harness -- list` shows those there are", .root.display())]
     NoScenario {
         /// What was asked for.
         id: String,
@@ -47,11 +48,16 @@ pub enum CatalogueError {
         known: String,
     },
     /// A pattern selects nothing.
-    #[error("nothing is selected by `{pattern}`; `harness list` shows what can be selected")]
+    #[error("nothing is selected by `{pattern}`; {hint}")]
     NothingSelected {
         /// The pattern.
         pattern: String,
+        /// What was meant, or where to look.
+        hint: String,
     },
+    /// There is no scenario at all.
+    #[error("there are no scenarios in {}; write one as <theme>/<name>.yaml, or name another directory with --scenarios", .0.display())]
+    Empty(PathBuf),
     /// A file's place makes no id.
     #[error(transparent)]
     Id(#[from] IdError),
@@ -96,7 +102,7 @@ impl Catalogue {
     /// The ids of all scenarios, sorted; no file is opened.
     ///
     /// # Errors
-    /// When the directory cannot be read or a file's place makes no id.
+    /// When the directory cannot be read, a file's place makes no id, or there is none.
     pub fn ids(&self) -> Result<Vec<ScenarioId>, CatalogueError> {
         let mut ids = Vec::new();
         for theme in directory(&self.root)? {
@@ -111,6 +117,9 @@ impl Catalogue {
                     ids.push(format!("{}/{}", stem(&theme), stem(&file)).parse()?);
                 }
             }
+        }
+        if ids.is_empty() {
+            return Err(CatalogueError::Empty(self.root.clone()));
         }
         ids.sort();
         Ok(ids)
@@ -171,11 +180,12 @@ impl Catalogue {
     pub fn select(&self, patterns: &[Pattern]) -> Result<Vec<Plan>, CatalogueError> {
         let mut selected = Vec::new();
         let mut used = vec![false; patterns.len()];
-        for id in self.ids()? {
-            if !patterns.is_empty() && !patterns.iter().any(|pattern| pattern.could_select(&id)) {
+        let ids = self.ids()?;
+        for id in &ids {
+            if !patterns.is_empty() && !patterns.iter().any(|pattern| pattern.could_select(id)) {
                 continue;
             }
-            for plan in self.plans(&id)? {
+            for plan in self.plans(id)? {
                 let cell = CellSelector {
                     scenario: id.clone(),
                     variant: plan.variant.clone(),
@@ -192,11 +202,21 @@ impl Catalogue {
             }
         }
         if let Some(unused) = used.iter().position(|used| !used) {
-            return Err(CatalogueError::NothingSelected {
-                pattern: patterns[unused].as_str().to_owned(),
-            });
+            return Err(nothing_selected(&patterns[unused], &ids));
         }
         Ok(selected)
+    }
+}
+
+/// The error for a pattern that selects none of these.
+pub(crate) fn nothing_selected(pattern: &Pattern, ids: &[ScenarioId]) -> CatalogueError {
+    let hint = match suggestion(pattern.as_str(), ids) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "`cargo run -p harness -- list` shows what can be selected".to_owned(),
+    };
+    CatalogueError::NothingSelected {
+        pattern: pattern.as_str().to_owned(),
+        hint,
     }
 }
 

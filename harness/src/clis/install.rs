@@ -134,7 +134,12 @@ fn package() -> Result<String, InstallError> {
 
 fn unpack(version: &Version, package: &str, directory: &Path) -> Result<(), InstallError> {
     let wanted = format!("{package}@{version}");
-    client(version, directory, "npm", &["pack", "--silent", &wanted])?;
+    client(
+        version,
+        directory,
+        "npm",
+        &["pack", "--loglevel=error", &wanted],
+    )?;
     let archive = archive(directory).map_err(|source| InstallError::File {
         version: version.clone(),
         what: "npm left no archive",
@@ -167,22 +172,32 @@ fn client(
         command: format!("{program} {}", arguments.join(" ")),
         how,
     };
-    let status = Command::new(program)
+    let output = Command::new(program)
         .args(arguments)
         .current_dir(directory)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status()
+        .output()
         .map_err(|error| {
             failed(format!(
                 "could not be started: {error}; is {program} installed?"
             ))
         })?;
-    if status.success() {
+    if output.status.success() {
         Ok(())
     } else {
-        Err(failed(format!("ended with {status}")))
+        let said = first_lines(&String::from_utf8_lossy(&output.stderr));
+        Err(failed(format!("ended with {}{said}", output.status)))
     }
+}
+
+/// The beginning of what a client said: the reason comes first, advice and places of logs after it.
+fn first_lines(stderr: &str) -> String {
+    stderr
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .take(4)
+        .map(|line| format!("\n  {line}"))
+        .collect()
 }
 
 fn check_version(version: &Version, executable: &Path) -> Result<(), InstallError> {

@@ -8,6 +8,7 @@ use semver::Version;
 
 use super::cache::{Cache, CacheError};
 use crate::cell::CliBinary;
+use crate::executable::is_executable;
 use crate::installation::Installation;
 
 /// The fake CLI's name in the matrix.
@@ -45,6 +46,9 @@ pub enum SelectError {
     /// There is no such executable.
     #[error("there is no executable {}", .0.display())]
     NoExecutable(PathBuf),
+    /// The file cannot be started.
+    #[error("{path} is not executable; make it so with `chmod +x {path}`", path = .0.display())]
+    NotExecutable(PathBuf),
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
@@ -116,6 +120,9 @@ impl CliSelector {
 fn by_path(path: &Path) -> Result<CliBinary, SelectError> {
     let absolute = path.canonicalize().ok().filter(|path| path.is_file());
     let path = absolute.ok_or_else(|| SelectError::NoExecutable(path.to_owned()))?;
+    if !is_executable(&path) {
+        return Err(SelectError::NotExecutable(path));
+    }
     let name = path
         .file_name()
         .unwrap_or_default()

@@ -1,6 +1,7 @@
 //! `harness build`
 
 use super::error::CommandError;
+use super::output::tell;
 use crate::exit::ExitStatus;
 use crate::installation::Installation;
 use crate::runners::{Builder, Manifest};
@@ -18,7 +19,10 @@ pub(crate) fn build(selectors: &[String]) -> Result<ExitStatus, CommandError> {
         .collect::<Result<_, _>>()?;
     Builder::new(&installation).build(&manifests)?;
     let names: Vec<&str> = manifests.iter().map(Manifest::name).collect();
-    eprintln!("built the workspace and the runners {}", names.join(", "));
+    tell(&format!(
+        "built the workspace and the runners {}",
+        names.join(", ")
+    ));
     Ok(ExitStatus::AsExpected)
 }
 

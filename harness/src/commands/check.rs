@@ -3,7 +3,8 @@
 use super::arguments::SelectionArguments;
 use super::error::{CommandError, is_colourful};
 use super::list::catalogue;
-use crate::catalogue::{Catalogue, CatalogueError, ScenarioId};
+use super::output::{print, tell};
+use crate::catalogue::{Catalogue, CatalogueError, ScenarioId, nothing_selected};
 use crate::exit::ExitStatus;
 use crate::installation::Installation;
 
@@ -16,7 +17,7 @@ pub(crate) fn check(arguments: &SelectionArguments) -> Result<ExitStatus, Comman
             Ok(_) => {}
             Err(CatalogueError::Scenario(error)) => {
                 wrong += 1;
-                eprintln!("{}", error.render(is_colourful()));
+                tell(&error.render(is_colourful()));
             }
             Err(error) => return Err(error.into()),
         }
@@ -24,7 +25,12 @@ pub(crate) fn check(arguments: &SelectionArguments) -> Result<ExitStatus, Comman
     if wrong > 0 {
         return Err(CommandError::Mistakes(wrong));
     }
-    println!("{} scenarios without a mistake", ids.len());
+    let scenarios = if ids.len() == 1 {
+        "scenario"
+    } else {
+        "scenarios"
+    };
+    print(&format!("{} {scenarios} without a mistake", ids.len()))?;
     Ok(ExitStatus::AsExpected)
 }
 
@@ -36,10 +42,7 @@ fn selected(
     let ids = catalogue.ids()?;
     for pattern in &arguments.patterns {
         if !ids.iter().any(|id| pattern.could_select(id)) {
-            return Err(CatalogueError::NothingSelected {
-                pattern: pattern.as_str().to_owned(),
-            }
-            .into());
+            return Err(nothing_selected(pattern, &ids).into());
         }
     }
     let is_selected = |id: &ScenarioId| {

@@ -2,6 +2,7 @@
 
 use super::arguments::{CoverageArguments, Format};
 use super::error::CommandError;
+use super::output::print;
 use crate::catalogue::Catalogue;
 use crate::coverage::{Coverage, RunResults, coverage_json, coverage_table, tags_of_sources};
 use crate::exit::ExitStatus;
@@ -27,8 +28,8 @@ pub(crate) fn coverage(arguments: &CoverageArguments) -> Result<ExitStatus, Comm
         coverage = coverage.of_layer(layer);
     }
     match arguments.format {
-        Format::Terminal => print!("{}", coverage_table(&coverage)),
-        Format::Json => println!("{}", coverage_json(&coverage)),
+        Format::Terminal => print(coverage_table(&coverage).trim_end_matches('\n'))?,
+        Format::Json => print(&coverage_json(&coverage))?,
     }
     let gaps = coverage.gaps(layer.unwrap_or(JUDGED));
     for gap in &gaps {

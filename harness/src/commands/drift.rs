@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::arguments::{DriftArguments, Format};
 use super::error::CommandError;
+use super::output::{print, tell};
 use crate::cell::{become_subreaper, end_all_descendants};
 use crate::clis::Cache;
 use crate::drift::{
@@ -64,7 +65,7 @@ async fn perform(
     if let Some(cli) = &arguments.bless {
         let subject = subject(cli.find(installation).map_err(DriftError::from)?)?;
         let manifest = real_manifest(&subject, &Cache::of_user()?)?;
-        let done = |case: &str| eprintln!("{case}");
+        let done = |case: &str| tell(case);
         let blessing = Blessing {
             golden: &golden,
             manifest,
@@ -91,11 +92,11 @@ async fn perform(
         jobs,
     };
     let report = comparison
-        .run(&stage, |verdict| eprintln!("{}", progress(verdict)))
+        .run(&stage, |verdict| tell(&progress(verdict)))
         .await?;
     match arguments.format {
-        Format::Terminal => print!("{}", drift_text(&report)),
-        Format::Json => println!("{:#}", drift_json(&report)),
+        Format::Terminal => print(drift_text(&report).trim_end_matches('\n'))?,
+        Format::Json => print(&format!("{:#}", drift_json(&report)))?,
     }
     Ok(if report.is_clean() {
         ExitStatus::AsExpected

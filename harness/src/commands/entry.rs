@@ -7,6 +7,7 @@ use nix::sys::signal::{SigHandler, Signal, raise, signal};
 
 use super::arguments::{Arguments, CliCommand, Command};
 use super::error::CommandError;
+use super::output::tell;
 use super::{build, check, cli, coverage, drift, explain, list, run, schema, show};
 use crate::cell;
 use crate::exit::ExitStatus;
@@ -20,7 +21,7 @@ pub fn main() -> ExitCode {
         Ok(status) => status,
         Err(CommandError::Interrupted(_)) => end_by_interrupt(),
         Err(error) => {
-            eprint!("{}", error.rendered());
+            tell(error.rendered().trim_end_matches('\n'));
             error.status()
         }
     };
@@ -34,7 +35,7 @@ fn perform(command: Command) -> Result<ExitStatus, CommandError> {
         Command::Check(arguments) => check::check(&arguments),
         Command::Explain { id } => explain::explain(id.as_deref()),
         Command::Show(arguments) => show::show(&arguments),
-        Command::Schema { of } => Ok(schema::print(of)),
+        Command::Schema { of } => schema::print(of),
         Command::Build { runners } => build::build(&runners),
         Command::Cli {
             command: CliCommand::Install { version },
@@ -68,7 +69,9 @@ fn report_panics() {
             .location()
             .map_or_else(String::new, |place| format!(" at {place}"));
         let message = panic.payload_as_str().unwrap_or("no message");
-        eprintln!("error: a mistake in the harness itself: {message}{place}");
+        tell(&format!(
+            "error: a mistake in the harness itself: {message}{place}"
+        ));
         std::process::exit(i32::from(ExitStatus::Bug as u8));
     }));
 }

@@ -18,7 +18,7 @@ use crate::runners::{BuildError, ManifestError};
 pub(crate) enum CommandError {
     #[error("{0}")]
     Usage(String),
-    #[error("{0} of the scenarios have mistakes")]
+    #[error("{count} of the scenarios {have} mistakes", count = .0, have = if *.0 == 1 { "has" } else { "have" })]
     Mistakes(usize),
     #[error(transparent)]
     Installation(#[from] InstallationError),
@@ -56,6 +56,8 @@ pub(crate) enum CommandError {
         path: PathBuf,
         source: io::Error,
     },
+    #[error("cannot write to stdout: {0}")]
+    Stdout(io::Error),
     #[error("cannot start the runtime: {0}")]
     Runtime(io::Error),
 }
@@ -79,11 +81,18 @@ impl CommandError {
     /// What the process ends with.
     pub(crate) fn status(&self) -> ExitStatus {
         match self {
-            Self::Catalogue(CatalogueError::NothingSelected { .. }) => ExitStatus::NothingSelected,
-            Self::Drift(DriftError::Corpus(CorpusError::NothingSelected(_))) => ExitStatus::NothingSelected,
-            Self::Drift(DriftError::Start { .. } | DriftError::Surroundings(_) | DriftError::Select(_) | DriftError::NotReal { .. }) => {
-                ExitStatus::CannotStart
+            Self::Catalogue(CatalogueError::NothingSelected { .. } | CatalogueError::Empty(_)) => {
+                ExitStatus::NothingSelected
             }
+            Self::Drift(DriftError::Corpus(CorpusError::NothingSelected(_))) => {
+                ExitStatus::NothingSelected
+            }
+            Self::Drift(
+                DriftError::Start { .. }
+                | DriftError::Surroundings(_)
+                | DriftError::Select(_)
+                | DriftError::NotReal { .. },
+            ) => ExitStatus::CannotStart,
             Self::Manifest(ManifestError::NoProgram { .. })
             | Self::Build(_)
             | Self::Select(_)
@@ -100,7 +109,9 @@ impl CommandError {
     pub(crate) fn rendered(&self) -> String {
         match self {
             Self::Catalogue(CatalogueError::Scenario(error))
-            | Self::Drift(DriftError::Corpus(CorpusError::Case(error))) => error.render(is_colourful()),
+            | Self::Drift(DriftError::Corpus(CorpusError::Case(error))) => {
+                error.render(is_colourful())
+            }
             other => format!("error: {other}\n"),
         }
     }

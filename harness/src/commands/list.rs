@@ -2,6 +2,7 @@
 
 use super::arguments::SelectionArguments;
 use super::error::CommandError;
+use super::output::print;
 use crate::catalogue::{Catalogue, CellSelector};
 use crate::exit::ExitStatus;
 use crate::installation::Installation;
@@ -21,9 +22,11 @@ pub(crate) fn list(arguments: &SelectionArguments) -> Result<ExitStatus, Command
         .map(|(name, _)| name.len())
         .max()
         .unwrap_or_default();
-    for (name, title) in rows {
-        println!("{name:<width$}  {title}");
-    }
+    let lines: Vec<String> = rows
+        .iter()
+        .map(|(name, title)| format!("{name:<width$}  {title}"))
+        .collect();
+    print(&lines.join("\n"))?;
     Ok(ExitStatus::AsExpected)
 }
 

@@ -10,6 +10,8 @@ mod entry;
 mod error;
 mod explain;
 mod list;
+mod output;
+mod report_files;
 mod run;
 mod schema;
 mod show;

@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use super::arguments::{Format, RunArguments};
 use super::error::CommandError;
 use super::list::catalogue;
+use super::output::{print, tell};
+use super::report_files;
 use crate::cell::CliBinary;
 use crate::clis::CliSelector;
 use crate::exit::ExitStatus;
 use crate::installation::Installation;
 use crate::matrix::{CellResult, CellSettings, Execution, PreparedCell, Summary, prepare_cell};
-use crate::report::{Progress, to_json, to_junit, to_markdown, to_terminal};
+use crate::report::{Progress, to_json, to_terminal};
 use crate::runners::{Builder, Manifest};
 use crate::scenario::Plan;
 
@@ -25,14 +27,22 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitStatus, CommandError> 
     let manifests = distinct(&arguments.runners, "--runner")?
         .map(|selector| Manifest::load(selector, &installation))
         .collect::<Result<Vec<_>, _>>()?;
+    refuse_namesakes(&manifests)?;
     let selectors = distinct(&arguments.clis, "--cli")?
         .map(|text| text.parse())
         .collect::<Result<Vec<CliSelector>, _>>()?;
+    for selector in &selectors {
+        if selector.own_binary().is_none() {
+            selector.find(&installation)?;
+        }
+    }
+    report_files::check(arguments)?;
     build(arguments, &installation, &manifests, &selectors)?;
-    let clis = selectors
+    let mut clis = selectors
         .iter()
         .map(|selector| selector.find(&installation))
         .collect::<Result<Vec<_>, _>>()?;
+    tell_namesakes_apart(&mut clis);
     let cells = prepare(arguments, &installation, &plans, &manifests, &clis)?;
     let (results, summary) = execute(arguments, &installation, &cells)?;
     report(arguments, summary, &results)?;
@@ -52,6 +62,40 @@ fn distinct<'a>(
             "`{option} {twice}` is there twice"
         ))),
         None => Ok(selectors.iter()),
+    }
+}
+
+/// Two runners of one name would share a column of the matrix, and their evidence.
+fn refuse_namesakes(manifests: &[Manifest]) -> Result<(), CommandError> {
+    for (place, manifest) in manifests.iter().enumerate() {
+        let name = manifest.name();
+        if let Some(other) = manifests[..place].iter().find(|other| other.name() == name) {
+            return Err(CommandError::Usage(format!(
+                "two runners are both called `{name}`: {} and {}; give one of them another `name`",
+                other.path().display(),
+                manifest.path().display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Numbers CLIs that are called alike, so that each has its own column of the matrix, and its own evidence.
+fn tell_namesakes_apart(clis: &mut [CliBinary]) {
+    for place in 0..clis.len() {
+        let (earlier, rest) = clis.split_at_mut(place);
+        let cli = &mut rest[0];
+        let is_taken = |name: &str| earlier.iter().any(|other| other.name == name);
+        if !is_taken(&cli.name) {
+            continue;
+        }
+        let numbered = (2..)
+            .map(|number| format!("{} ({number})", cli.name))
+            .find(|name| !is_taken(name));
+        if let Some(name) = numbered {
+            tell(&format!("`{name}` is {}", cli.path.display()));
+            cli.name = name;
+        }
     }
 }
 
@@ -97,7 +141,9 @@ fn needed_binaries(
     manifests: &[Manifest],
     clis: &[CliSelector],
 ) -> Vec<PathBuf> {
-    let runners = manifests.iter().filter_map(Manifest::own_binary);
+    let runners = manifests
+        .iter()
+        .filter_map(|manifest| manifest.own_binary(installation));
     let clis = clis.iter().filter_map(CliSelector::own_binary);
     let names = runners.chain(clis).chain(["cli-tap"]);
     names.map(|name| installation.binary(name)).collect()
@@ -184,30 +230,17 @@ fn report(
     summary: Summary,
     results: &[CellResult],
 ) -> Result<(), CommandError> {
-    if let Some(path) = &arguments.junit {
-        let text = to_junit(results)
-            .map_err(|error| CommandError::Usage(format!("cannot write JUnit: {error}")))?;
-        write(path, &text)?;
-    }
-    if let Some(path) = &arguments.markdown {
-        write(path, &to_markdown(summary, results))?;
-    }
-    match arguments.format {
-        Format::Json => println!("{}", to_json(summary, results)),
+    let text = match arguments.format {
+        Format::Json => to_json(summary, results),
         Format::Terminal => {
             let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            println!("{}", to_terminal(summary, results, colours));
+            to_terminal(summary, results, colours)
         }
-    }
-    Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), CommandError> {
-    std::fs::write(path, text).map_err(|source| CommandError::File {
-        what: "write",
-        path: path.to_owned(),
-        source,
-    })
+    };
+    // What cannot be printed can still be kept in a file, and the other way round.
+    let printed = print(&text);
+    report_files::write(arguments, summary, results)?;
+    printed
 }
 
 /// A run that is not complete says nothing about regressions, so an error weighs more than a failure.

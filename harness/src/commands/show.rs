@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::ShowArguments;
 use super::error::CommandError;
+use super::output::print;
 use crate::exit::ExitStatus;
 use crate::trace::{Lane, TraceEvent};
 
@@ -13,16 +14,17 @@ const LANE_WIDTH: usize = 46;
 pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitStatus, CommandError> {
     let path = trace_file(&arguments.trace);
     let events = read(&path)?;
-    println!(
+    let mut lines = vec![format!(
         "{:>5} {:>9}  {:<LANE_WIDTH$}  {:<LANE_WIDTH$}  API",
         "#", "ms", "adapter", "CLI"
-    );
+    )];
     for event in &events {
-        println!("{}", line(event));
+        lines.push(line(event));
         if arguments.payloads && !event.payload.is_null() {
-            println!("{:>17}{}", "", event.payload);
+            lines.push(format!("{:>17}{}", "", event.payload));
         }
     }
+    print(&lines.join("\n"))?;
     Ok(ExitStatus::AsExpected)
 }
 

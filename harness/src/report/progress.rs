@@ -1,6 +1,6 @@
 //! Progress on stderr: a bar for a person, plain lines for a log.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -58,7 +58,8 @@ impl Observer for Progress {
                 bar.println(line);
                 bar.inc(1);
             }
-            None => eprintln!("{line}"),
+            // A closed stderr is no reason to end the run.
+            None => drop(writeln!(std::io::stderr(), "{line}")),
         }
     }
 }

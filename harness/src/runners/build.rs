@@ -1,7 +1,7 @@
 //! Building what cells need, once, under a lock, before any cell.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -58,9 +58,14 @@ pub enum BuildError {
     },
     /// A runner is not built, or its inputs have changed since.
     #[error(
-        "the runner `{0}` is not built, or its inputs have changed since; build it with `cargo run -p harness -- build --runner {0}`"
+        "the runner `{name}` is not built, or its inputs have changed since; build it with `cargo run -p harness -- build --runner {selector}`"
     )]
-    RunnerStale(String),
+    RunnerStale {
+        /// The runner.
+        name: String,
+        /// The runner as the caller wrote it.
+        selector: String,
+    },
 }
 
 impl<'a> Builder<'a> {
@@ -81,7 +86,14 @@ impl<'a> Builder<'a> {
     pub fn build(&self, manifests: &[Manifest]) -> Result<(), BuildError> {
         let _lock = self.lock()?;
         if let Some(workspace) = self.own_workspace() {
-            let command = ["cargo", "build", "--quiet", "--workspace", "--bins"].map(str::to_owned);
+            tell("building the workspace (the first time takes minutes)");
+            // Cargo's progress is for a person; in a log only its errors are of interest.
+            let quiet = (!io::stderr().is_terminal()).then_some("--quiet");
+            let command: Vec<String> = ["cargo", "build", "--workspace", "--bins"]
+                .into_iter()
+                .chain(quiet)
+                .map(str::to_owned)
+                .collect();
             run("the workspace", &command, workspace)?;
         }
         for manifest in manifests {
@@ -111,7 +123,10 @@ impl<'a> Builder<'a> {
         }
         for manifest in manifests {
             if !self.is_built(manifest)? {
-                return Err(BuildError::RunnerStale(manifest.name().to_owned()));
+                return Err(BuildError::RunnerStale {
+                    name: manifest.name().to_owned(),
+                    selector: manifest.selector().to_owned(),
+                });
             }
         }
         Ok(())
@@ -150,6 +165,7 @@ impl<'a> Builder<'a> {
 
     fn build_runner(&self, manifest: &Manifest) -> Result<(), BuildError> {
         let what = format!("the runner `{}`", manifest.name());
+        tell(&format!("building {what}"));
         for command in &manifest.content().build {
             run(&what, command, manifest.directory())?;
         }
@@ -166,6 +182,11 @@ impl<'a> Builder<'a> {
         self.records
             .join(format!("{}-{}", manifest.name(), hexadecimal(&place[..8])))
     }
+}
+
+/// A build may be long: whoever waits is told what for. A closed stderr is no reason not to build.
+fn tell(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Changes when the build's commands or inputs do.

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 
 use crate::cell::RunnerCommand;
+use crate::executable::is_executable;
 use crate::installation::{Installation, InstallationError};
 use crate::scenario::nearest;
 
@@ -16,6 +17,7 @@ pub const MANIFEST_DIRECTORY_PLACEHOLDER: &str = "${manifest_dir}";
 /// How a runner is built and started.
 #[derive(Debug, Clone)]
 pub struct Manifest {
+    selector: String,
     path: PathBuf,
     content: ManifestDocument,
 }
@@ -102,18 +104,18 @@ impl Manifest {
                 .extension()
                 .is_some_and(|end| end == "yaml");
         if is_path {
-            return Self::read(Path::new(selector));
+            return Self::read(selector, Path::new(selector));
         }
         let directory = installation.runners()?;
         let path = directory.join(format!("{selector}.yaml"));
         if path.is_file() {
-            Self::read(&path)
+            Self::read(selector, &path)
         } else {
             Err(unknown(selector, &directory))
         }
     }
 
-    fn read(path: &Path) -> Result<Self, ManifestError> {
+    fn read(selector: &str, path: &Path) -> Result<Self, ManifestError> {
         let unreadable = |source| ManifestError::Unreadable {
             path: path.to_owned(),
             source,
@@ -136,13 +138,23 @@ impl Manifest {
                 "`name` takes letters, digits, `-`, `_` and `.`".to_owned(),
             ));
         }
-        Ok(Self { path, content })
+        Ok(Self {
+            selector: selector.to_owned(),
+            path,
+            content,
+        })
     }
 
     /// The runner's name in the matrix.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.content.name
+    }
+
+    /// The runner as the caller wrote it: a name or a file.
+    #[must_use]
+    pub fn selector(&self) -> &str {
+        &self.selector
     }
 
     /// The manifest's file.
@@ -168,11 +180,12 @@ impl Manifest {
         &self.content
     }
 
-    /// The program's name, when it is one that the workspace's own build makes.
+    /// The name of the runner's program, when it is one beside the harness that the workspace's own build makes.
     #[must_use]
-    pub fn own_binary(&self) -> Option<&str> {
+    pub fn own_binary(&self, installation: &Installation) -> Option<&str> {
         let program = self.content.command.first()?;
-        (self.content.build.is_empty() && !program.contains('/')).then_some(program)
+        let is_beside = installation.binary(program).is_file();
+        (self.content.build.is_empty() && !program.contains('/') && is_beside).then_some(program)
     }
 
     /// What starts the runner.
@@ -184,10 +197,10 @@ impl Manifest {
             .content
             .command
             .split_first()
-            .ok_or_else(|| self.no_program(""))?;
+            .ok_or_else(|| self.no_program("", installation))?;
         let program = self
             .program(&self.placed(program), installation)
-            .ok_or_else(|| self.no_program(program))?;
+            .ok_or_else(|| self.no_program(program, installation))?;
         let mut command = vec![program.to_string_lossy().into_owned()];
         command.extend(arguments.iter().map(|argument| self.placed(argument)));
         let env = self
@@ -218,16 +231,28 @@ impl Manifest {
         let search = std::env::var_os("PATH").unwrap_or_default();
         std::iter::once(installation.binary(program))
             .chain(std::env::split_paths(&search).map(|directory| directory.join(program)))
-            .find(|path| path.is_file())
+            .find(|path| is_executable(path))
     }
 
-    fn no_program(&self, program: &str) -> ManifestError {
-        let remedy = if program.contains('/') && self.content.build.is_empty() {
-            format!("check `command` in {}", self.path.display())
-        } else {
+    fn no_program(&self, program: &str, installation: &Installation) -> ManifestError {
+        let check = format!("check `command` in {}", self.path.display());
+        let remedy = if !self.content.build.is_empty() {
             format!(
                 "build it with `cargo run -p harness -- build --runner {}`",
-                self.content.name
+                self.selector
+            )
+        } else if program.contains('/') {
+            check
+        } else {
+            let beside = installation.binaries();
+            let names: Vec<&str> = beside.iter().map(String::as_str).collect();
+            let hint = nearest(program, &names).map_or_else(
+                || format!("build the workspace with `cargo run -p harness -- build`, or {check}"),
+                |near| format!("did you mean `{near}`?"),
+            );
+            format!(
+                "it is neither beside the harness in {} nor on PATH; {hint}",
+                installation.binary("").display()
             )
         };
         ManifestError::NoProgram {
