@@ -465,6 +465,19 @@ fn a_missing_cli_is_told_before_anything_is_built() {
 }
 
 #[test]
+fn drift_tells_of_a_missing_cli_before_anything_is_built() {
+    for arguments in [
+        &["drift", "fake", "9.9.9"][..],
+        &["drift", "--bless", "9.9.9"],
+    ] {
+        let ended = in_project(arguments);
+        assert_eq!(ended.code, Some(3), "{ended:?}");
+        assert!(ended.stderr.contains("cli install 9.9.9"), "{ended:?}");
+        assert!(!ended.stderr.contains("building"), "{ended:?}");
+    }
+}
+
+#[test]
 fn a_directory_without_scenarios_selects_nothing() {
     let fixture = Fixture::new();
     fixture.runner("any", "exit 0");

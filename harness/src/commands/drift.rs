@@ -6,7 +6,7 @@ use super::arguments::{DriftArguments, Format};
 use super::error::CommandError;
 use super::output::{print, tell};
 use crate::cell::{become_subreaper, end_all_descendants};
-use crate::clis::Cache;
+use crate::clis::{Cache, CliSelector};
 use crate::drift::{
     Blessing, Case, CaseVerdict, Comparison, DriftError, Objection, Side, SideSelector, Stage,
     bless, drift_json, drift_text, read_corpus, read_deviations, real_manifest, subject,
@@ -23,6 +23,7 @@ pub(crate) fn drift(arguments: &DriftArguments) -> Result<ExitStatus, CommandErr
     };
     let cases =
         read_corpus(&scenarios.join("corpus"), &arguments.cases).map_err(DriftError::from)?;
+    find_real(arguments, &installation)?;
     build(arguments, &installation)?;
     become_subreaper()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -36,6 +37,25 @@ pub(crate) fn drift(arguments: &DriftArguments) -> Result<ExitStatus, CommandErr
     });
     runtime.shutdown_background();
     outcome
+}
+
+/// Looks for the CLIs that no build makes: one that is missing is told before the build, which may be long.
+fn find_real(arguments: &DriftArguments, installation: &Installation) -> Result<(), CommandError> {
+    let sides = [&arguments.left, &arguments.right].map(|side| match side {
+        SideSelector::Cli(cli) => Some(cli),
+        _ => None,
+    });
+    let compared = sides.into_iter().flatten();
+    let selected: Vec<&CliSelector> = match &arguments.bless {
+        Some(cli) => vec![cli],
+        None => compared.collect(),
+    };
+    for cli in selected {
+        if cli.own_binary().is_none() {
+            cli.find(installation).map_err(DriftError::from)?;
+        }
+    }
+    Ok(())
 }
 
 /// Builds the fake CLI, or checks that it is what its sources say.
