@@ -3,7 +3,7 @@
 mod fixture;
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -177,4 +177,67 @@ fn an_interrupt_ends_everything() {
     let status = harness.wait().expect("an end");
     assert_eq!(status.signal(), Some(Signal::SIGINT as i32), "{status:?}");
     assert_eq!(fixture.leftovers(), Vec::<String>::new());
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_found_before_the_run() {
+    let fixture = Fixture::new();
+    fixture.runner("marking", "touch ran; exit 7");
+    fixture.write("file", "");
+    for arguments in [
+        ["--junit", "nowhere/report.xml"],
+        ["--markdown", "scenarios"],
+        ["--evidence", "file/evidence"],
+    ] {
+        let mut command = fixture.harness(&["run", "--no-build", "--scenarios", "scenarios"]);
+        let cli = env!("CARGO_BIN_EXE_cli-tap");
+        command.args(["--runner", "./marking.yaml", "--cli", cli]);
+        command.args(arguments);
+        let ended = ended(command);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(
+            ended
+                .stderr
+                .contains(&format!("cannot write {}: ", arguments[1])),
+            "{ended:?}"
+        );
+        assert_eq!(
+            (ended.stdout.as_str(), ended.stderr.lines().count()),
+            ("", 1)
+        );
+    }
+}
+
+#[test]
+fn a_report_that_is_lost_after_the_run_does_not_take_the_matrix_with_it() {
+    let fixture = Fixture::new();
+    fixture.runner("dying", "exit 7");
+    let ended = ended(fixture.run("dying", &["--junit", "/dev/full"]));
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stdout.contains("talk/greeting"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("cannot write /dev/full: "),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_reader_that_has_gone_changes_no_exit_code() {
+    let fixture = Fixture::new();
+    fixture.runner("dying", "exit 7");
+    for (mut command, code) in [
+        (fixture.run("dying", &[]), 3),
+        (fixture.harness(&["explain"]), 0),
+    ] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        command.stdout(writer).stderr(Stdio::piped());
+        let ended: Ended = command
+            .spawn()
+            .and_then(Child::wait_with_output)
+            .expect("the harness starts")
+            .into();
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(!ended.stderr.contains("error:"), "{ended:?}");
+    }
 }

@@ -3,7 +3,7 @@
 mod fixture;
 
 use std::fs::File;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use fixture::{Ended, Fixture, ended, project};
 use serde_json::Value;
@@ -265,23 +265,6 @@ fn a_program_without_a_slash_is_found_on_the_path() {
 }
 
 #[test]
-fn a_runner_that_is_not_built_is_answered_with_the_command_that_builds_it() {
-    let fixture = Fixture::new();
-    fixture.write(
-        "unbuilt.yaml",
-        "name: unbuilt\ncommand: [sh]\nbuild: [[\"true\"]]\n",
-    );
-    let ended = ended(fixture.run("unbuilt", &[]));
-    assert_eq!(ended.code, Some(3), "{ended:?}");
-    assert!(
-        ended
-            .stderr
-            .contains("cargo run -p harness -- build --runner ./unbuilt.yaml`"),
-        "{ended:?}"
-    );
-}
-
-#[test]
 fn one_runner_is_not_run_twice() {
     let fixture = Fixture::new();
     fixture.runner("any", "exit 0");
@@ -339,69 +322,6 @@ fn a_file_that_cannot_be_executed_is_no_cli() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_found_before_the_run() {
-    let fixture = Fixture::new();
-    fixture.runner("marking", "touch ran; exit 7");
-    fixture.write("file", "");
-    for arguments in [
-        ["--junit", "nowhere/report.xml"],
-        ["--markdown", "scenarios"],
-        ["--evidence", "file/evidence"],
-    ] {
-        let mut command = fixture.harness(&["run", "--no-build", "--scenarios", "scenarios"]);
-        let cli = env!("CARGO_BIN_EXE_cli-tap");
-        command.args(["--runner", "./marking.yaml", "--cli", cli]);
-        command.args(arguments);
-        let ended = ended(command);
-        assert_eq!(ended.code, Some(2), "{ended:?}");
-        assert!(
-            ended
-                .stderr
-                .contains(&format!("cannot write {}: ", arguments[1])),
-            "{ended:?}"
-        );
-        assert_eq!(
-            (ended.stdout.as_str(), ended.stderr.lines().count()),
-            ("", 1)
-        );
-    }
-}
-
-#[test]
-fn a_report_that_is_lost_after_the_run_does_not_take_the_matrix_with_it() {
-    let fixture = Fixture::new();
-    fixture.runner("dying", "exit 7");
-    let ended = ended(fixture.run("dying", &["--junit", "/dev/full"]));
-    assert_eq!(ended.code, Some(2), "{ended:?}");
-    assert!(ended.stdout.contains("talk/greeting"), "{ended:?}");
-    assert!(
-        ended.stderr.contains("cannot write /dev/full: "),
-        "{ended:?}"
-    );
-}
-
-#[test]
-fn a_reader_that_has_gone_changes_no_exit_code() {
-    let fixture = Fixture::new();
-    fixture.runner("dying", "exit 7");
-    for (mut command, code) in [
-        (fixture.run("dying", &[]), 3),
-        (fixture.harness(&["explain"]), 0),
-    ] {
-        let (reader, writer) = std::io::pipe().expect("a pipe");
-        drop(reader);
-        command.stdout(writer).stderr(Stdio::piped());
-        let ended: Ended = command
-            .spawn()
-            .and_then(Child::wait_with_output)
-            .expect("the harness starts")
-            .into();
-        assert_eq!(ended.code, Some(code), "{ended:?}");
-        assert!(!ended.stderr.contains("error:"), "{ended:?}");
-    }
-}
-
-#[test]
 fn a_full_disk_is_a_clear_error() {
     let fixture = Fixture::new();
     let mut command = fixture.harness(&["explain"]);
@@ -419,49 +339,6 @@ fn a_full_disk_is_a_clear_error() {
         ended.stderr.contains("cannot write to stdout: No space"),
         "{ended:?}"
     );
-}
-
-#[test]
-fn what_is_built_is_announced() {
-    let fixture = Fixture::new();
-    let lonely = fixture.path().join("harness");
-    std::fs::copy(env!("CARGO_BIN_EXE_harness"), &lonely).expect("a copy");
-    fixture.write(
-        "built.yaml",
-        "name: built\ncommand: [sh]\nbuild: [[\"true\"]]\n",
-    );
-    let mut command = Command::new(&lonely);
-    command
-        .args(["build", "--runner", "./built.yaml"])
-        .current_dir(fixture.path());
-    let ended = ended(command);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(
-        ended.stderr.starts_with("building the runner `built`\n"),
-        "{ended:?}"
-    );
-}
-
-#[test]
-fn a_missing_cli_is_told_before_anything_is_built() {
-    let fixture = Fixture::new();
-    fixture.write(
-        "built.yaml",
-        "name: built\ncommand: [sh]\nbuild: [[touch, built]]\n",
-    );
-    let ended = ended(fixture.harness(&[
-        "run",
-        "--scenarios",
-        "scenarios",
-        "--runner",
-        "./built.yaml",
-        "--cli",
-        "9.9.9",
-    ]));
-    assert_eq!(ended.code, Some(3), "{ended:?}");
-    assert!(ended.stderr.contains("cli install 9.9.9"), "{ended:?}");
-    assert!(!ended.stderr.contains("building"), "{ended:?}");
-    assert!(!fixture.path().join("built").exists());
 }
 
 #[test]

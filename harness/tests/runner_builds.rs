@@ -3,8 +3,9 @@
 mod fixture;
 
 use std::fs;
+use std::process::Command;
 
-use fixture::Fixture;
+use fixture::{Fixture, ended};
 use harness::installation::Installation;
 use harness::runners::{BuildError, Builder, Manifest};
 
@@ -113,4 +114,64 @@ fn two_builders_do_not_build_twice() {
         }
     });
     assert_eq!(workplace.builds(), 1);
+}
+
+#[test]
+fn a_runner_that_is_not_built_is_answered_with_the_command_that_builds_it() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "unbuilt.yaml",
+        "name: unbuilt\ncommand: [sh]\nbuild: [[\"true\"]]\n",
+    );
+    let ended = ended(fixture.run("unbuilt", &[]));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains("cargo run -p harness -- build --runner ./unbuilt.yaml`"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn what_is_built_is_announced() {
+    let fixture = Fixture::new();
+    let lonely = fixture.path().join("harness");
+    std::fs::copy(env!("CARGO_BIN_EXE_harness"), &lonely).expect("a copy");
+    fixture.write(
+        "built.yaml",
+        "name: built\ncommand: [sh]\nbuild: [[\"true\"]]\n",
+    );
+    let mut command = Command::new(&lonely);
+    command
+        .args(["build", "--runner", "./built.yaml"])
+        .current_dir(fixture.path());
+    let ended = ended(command);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(
+        ended.stderr.starts_with("building the runner `built`\n"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_missing_cli_is_told_before_anything_is_built() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "built.yaml",
+        "name: built\ncommand: [sh]\nbuild: [[touch, built]]\n",
+    );
+    let ended = ended(fixture.harness(&[
+        "run",
+        "--scenarios",
+        "scenarios",
+        "--runner",
+        "./built.yaml",
+        "--cli",
+        "9.9.9",
+    ]));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("cli install 9.9.9"), "{ended:?}");
+    assert!(!ended.stderr.contains("building"), "{ended:?}");
+    assert!(!fixture.path().join("built").exists());
 }
