@@ -402,6 +402,10 @@ impl<'a> Caller<'a> {
                     self.show_thinking_tokens(estimated_tokens);
                 }
                 ReplyStep::Started | ReplyStep::Stopped | ReplyStep::Progress => {
+                    // An interrupt tells why the reply stopped as soon as the host can know it.
+                    self.turn
+                        .stop_reason
+                        .clone_from(received.reply.stop_reason());
                     self.show_event(&received, &event, requested);
                 }
             }

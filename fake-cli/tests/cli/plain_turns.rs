@@ -14,7 +14,7 @@ async fn a_reply_becomes_a_result() {
     assert_eq!(result["result"], "Hello.");
     assert_eq!(result["stop_reason"], "end_turn");
     assert_eq!(result["num_turns"], 1);
-    assert_eq!(result["total_cost_usd"], json!(9.56e-5));
+    assert_eq!(result["total_cost_usd"], json!(9.559999999999999e-5));
     assert_eq!(outcome.code, 0);
     assert_eq!(outcome.stderr, "");
 }

@@ -32,7 +32,7 @@ pub fn last_events(events: &[Arc<TraceEvent>], place: Option<u64>) -> Vec<String
                 .iter()
                 .rev()
                 .copied()
-                .filter(|event| reader_of(event) == Some(reader))
+                .filter(|event| reader_of(event) == Some(reader) && !is_routine(event))
                 .take(SHOWN)
                 .collect();
             mine.reverse();
@@ -91,5 +91,21 @@ fn reader_of(event: &TraceEvent) -> Option<Reader> {
         Lane::Cli => Some(Reader::Cli),
         Lane::Api => (event.kind != "journalled").then_some(Reader::Api),
         Lane::Fault | Lane::Harness => None,
+    }
+}
+
+/// What happens all the time and explains nothing: the pieces of a streamed reply, and the harness
+/// reading snapshots.
+fn is_routine(event: &TraceEvent) -> bool {
+    const READING: [&str; 2] = ["session/snapshot", "session/changed"];
+    let method = event.fields.get("method").map(String::as_str);
+    match event.lane {
+        Lane::Api => event.kind == "event",
+        Lane::Cli => event
+            .fields
+            .get("type")
+            .is_some_and(|name| name == "stream_event"),
+        Lane::Runner => method.is_some_and(|method| READING.contains(&method)),
+        _ => false,
     }
 }

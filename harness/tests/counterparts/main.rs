@@ -25,7 +25,7 @@ macro_rules! counterparts {
 counterparts! {
     an_adapter_that_answers_no_resumed_hook:
         "approval/approved-write", Broken::Adapter("answer-nothing") =>
-        ["expect-last-message", "expect-ledger", "expect-requests", "expect-segments", "expect-tool-calls", "steps-completed"];
+        ["expect-last-message", "expect-ledger", "expect-requests", "expect-segments", "expect-steps", "expect-tool-calls", "steps-completed"];
     an_adapter_that_allows_the_second_write:
         "parallel/two-writes-one-reply", Broken::Adapter("allow-second-write") =>
         ["effect-after-approval", "expect-ledger", "model-expectation"];
@@ -55,7 +55,7 @@ counterparts! {
         ["model-expectation", "record-reaches-model"];
     an_adapter_that_loses_a_message:
         "queue", Broken::Adapter("lose-queued-message") =>
-        ["message-answered", "user-texts"];
+        ["message-answered", "model-exhausted", "user-texts"];
     an_adapter_that_invents_live_text:
         "approval/approved-write", Broken::Adapter("invent-delta") =>
         ["delta-prefix"];
@@ -70,14 +70,14 @@ counterparts! {
         ["expect-last-message", "expect-ledger", "expect-requests", "expect-segments", "expect-tool-calls", "one-deferral", "steps-completed"];
     a_cli_that_loses_mirrored_entries:
         "approval/approved-write", Broken::Cli("mirror-loss") =>
-        ["expect-last-message", "expect-ledger", "expect-requests", "expect-segments", "expect-tool-calls", "steps-completed", "transcript"];
+        ["expect-last-message", "expect-ledger", "expect-requests", "expect-segments", "expect-steps", "expect-tool-calls", "steps-completed", "transcript"];
     a_request_that_the_model_does_not_answer:
         "approval/approved-write", Broken::Scenario("user: publish the draft", "user: publish another") =>
-        ["expect-last-message", "expect-ledger", "expect-requests", "expect-segments", "expect-tool-calls", "request-answered", "steps-completed"];
+        ["expect-last-message", "expect-ledger", "expect-requests", "expect-segments", "expect-steps", "expect-tool-calls", "request-answered", "steps-completed"];
     a_key_that_is_not_the_cells:
         "approval/approved-write",
         Broken::Scenario("agent:\n", "agent:\n  options: {env: {ANTHROPIC_API_KEY: another}}\n") =>
-        ["expect-last-message", "expect-ledger", "expect-requests", "expect-segments", "expect-tool-calls", "request-acceptable", "request-route-and-key", "steps-completed"];
+        ["expect-last-message", "expect-ledger", "expect-requests", "expect-segments", "expect-steps", "expect-tool-calls", "request-acceptable", "request-route-and-key", "steps-completed"];
     a_request_without_what_is_expected:
         "approval/approved-write",
         Broken::Scenario("equals: published draft", "equals: published nothing") =>
@@ -112,7 +112,7 @@ counterparts! {
         ["expect-frames"];
     other_steps:
         "approval/approved-write",
-        Broken::Scenario("expect:\n  ledger", "expect:\n  steps: [RunModel]\n  ledger") =>
+        Broken::Scenario("steps: [RunModel, Await", "steps: [ResumeTurn, Await") =>
         ["expect-steps"];
     another_last_message:
         "approval/approved-write", Broken::Scenario("last_message: It", "last_message: That") =>
@@ -180,7 +180,7 @@ fn a_failing_cell_explains_itself() {
         "adapter effect_done tool=notify",
         "cli     frame direction=in",
         "api     request",
-        "harness run",
+        "cargo run -p harness -- run",
         "broken/scenario",
     ] {
         assert!(output.contains(words), "{words:?} is not in:\n{output}");
