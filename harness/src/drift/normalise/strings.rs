@@ -118,11 +118,11 @@ mod tests {
     #[test]
     fn literals_go_first() {
         let names = [
-            ("/tmp/x/work".to_owned(), "[CWD]"),
+            ("/tmp/x/place".to_owned(), "[CWD]"),
             ("/tmp/x".to_owned(), "[ROOT]"),
         ];
         let text = normalised_text(
-            "in /tmp/x/work/a since 2026-11-30T20:47:26.379Z",
+            "in /tmp/x/place/a since 2026-11-30T20:47:26.379Z",
             &names,
             &mut Numbering::default(),
         );
