@@ -17,6 +17,7 @@ pub(super) fn record_reaches_model(view: &View<'_>) -> Vec<Finding> {
     let Some(last) = requests.last() else {
         return Vec::new();
     };
+    let accepted = accepted_texts(view);
     snapshot
         .tool_calls
         .iter()
@@ -25,7 +26,7 @@ pub(super) fn record_reaches_model(view: &View<'_>) -> Vec<Finding> {
             let told = last.tool_result(&record.tool_call_id);
             let is_told = match &told {
                 Some(told) => *told == record.output,
-                None => is_in_a_note(last, record),
+                None => is_in_a_note(last, record, &accepted),
             };
             (!is_told).then(|| {
                 Finding::new(
@@ -43,10 +44,11 @@ pub(super) fn record_reaches_model(view: &View<'_>) -> Vec<Finding> {
 }
 
 /// Whether a text of the user side tells of the call: so the model learns what a failed turn has done, whose
-/// transcript is not kept.
-fn is_in_a_note(request: &Request<'_>, record: &ToolCallRecord) -> bool {
-    let mut texts = request.user_texts().into_iter();
-    texts.any(|text| text.contains(&record.tool) && text.contains(&record.output))
+/// transcript is not kept. What the person wrote is no note, whatever it mentions.
+fn is_in_a_note(request: &Request<'_>, record: &ToolCallRecord, accepted: &[String]) -> bool {
+    let texts = request.user_texts().into_iter();
+    let mut notes = texts.filter(|text| !accepted.contains(text));
+    notes.any(|text| text.contains(&record.tool) && text.contains(&record.output))
 }
 
 /// The user texts that the adapter accepted, in order.
