@@ -10,6 +10,8 @@ pub mod drift;
 mod executable;
 pub mod exit;
 pub mod installation;
+mod interruption;
+mod loopback;
 pub mod matrix;
 pub mod protocol;
 pub mod report;

@@ -2,14 +2,9 @@
 
 mod fixture;
 
-use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
 
 use fixture::{Ended, Fixture, ended};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, mkfifo};
 use serde_json::Value;
 
 /// Runs a runner that is this shell script, and checks what every broken runner must lead to.
@@ -144,39 +139,6 @@ fn reports_for_other_tools_are_written() {
         "{}",
         read("report.md")
     );
-}
-
-#[test]
-fn an_interrupt_ends_everything() {
-    let fixture = Fixture::new();
-    let started = fixture.path().join("started");
-    mkfifo(&started, nix::sys::stat::Mode::S_IRWXU).expect("a FIFO");
-    fixture.runner(
-        "waiting",
-        &format!("echo started > '{}'; cat > /dev/null", started.display()),
-    );
-    let mut harness = fixture
-        .run("waiting", &[])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the harness starts");
-    // Opens once the runner's process is there to write.
-    let (sign, runner_started) = mpsc::channel();
-    std::thread::spawn(move || sign.send(std::fs::read_to_string(started)));
-    let sign = runner_started.recv_timeout(Duration::from_secs(60));
-    if !matches!(&sign, Ok(Ok(text)) if text == "started\n") {
-        harness.kill().expect("a kill");
-        panic!("the runner was not started: {sign:?}");
-    }
-    kill(
-        Pid::from_raw(i32::try_from(harness.id()).expect("a pid")),
-        Signal::SIGINT,
-    )
-    .expect("a signal");
-    let status = harness.wait().expect("an end");
-    assert_eq!(status.signal(), Some(Signal::SIGINT as i32), "{status:?}");
-    assert_eq!(fixture.leftovers(), Vec::<String>::new());
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// A cell's directories; removed when dropped.
 ///
-/// The root is made directly under the system's temporary directory, because a Unix socket's path is
-/// limited to 108 bytes and because the CLI tells the model about a git checkout around its `cwd`.
+/// The root is made under the system's temporary directory, because a Unix socket's path is limited to 108 bytes and
+/// because the CLI tells the model about a git checkout around its `cwd`.
 #[derive(Debug)]
 pub(crate) struct CellDirectories {
     root: tempfile::TempDir,

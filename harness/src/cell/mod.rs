@@ -18,6 +18,6 @@ pub use error::CellError;
 pub(crate) use interpreter::StepFailure;
 pub(crate) use process_tree::{end_all_descendants, kill_trees, signal_process};
 pub use request::*;
-pub(crate) use run::{become_subreaper, enforced_environment};
+pub(crate) use run::become_subreaper;
 pub use run::{run, run_from_stdin};
 pub(crate) use session::snapshot_of;

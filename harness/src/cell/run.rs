@@ -21,6 +21,7 @@ use super::session::CellSession;
 use super::taps::{self, TapServer};
 use super::workers::Workers;
 use crate::checks;
+use crate::loopback::enforced_environment;
 use crate::protocol::{Capability, CliCommand, Role};
 use crate::scenario::CliKind;
 use crate::tap::{SETTINGS_FILE, TapSettings};
@@ -364,24 +365,6 @@ pub(crate) fn become_subreaper() -> Result<(), CellError> {
         what: "the process could not become a subreaper",
         reason: error.to_string(),
     })
-}
-
-/// What keeps a CLI on loopback, whatever else it is told.
-pub(crate) fn enforced_environment() -> BTreeMap<String, String> {
-    const REFUSED: &str = "http://127.0.0.1:1";
-    const LOOPBACK: &str = "127.0.0.1,localhost";
-    [
-        ("HTTPS_PROXY", REFUSED),
-        ("https_proxy", REFUSED),
-        ("HTTP_PROXY", REFUSED),
-        ("http_proxy", REFUSED),
-        ("NO_PROXY", LOOPBACK),
-        ("no_proxy", LOOPBACK),
-        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        ("DISABLE_AUTOUPDATER", "1"),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .into()
 }
 
 /// A cell's whole life for the process that runs only it: the request comes on stdin, the report goes

@@ -4,6 +4,8 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::loopback::enforced_environment;
+
 /// The first line of what `--version` prints. The CLI gets a home of its own, no key, and no way out.
 pub(crate) fn reported_version(executable: &Path) -> io::Result<String> {
     let home = tempfile::tempdir()?;
@@ -13,10 +15,7 @@ pub(crate) fn reported_version(executable: &Path) -> io::Result<String> {
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("HOME", home.path())
         .env("CLAUDE_CONFIG_DIR", home.path().join("config"))
-        .env("HTTPS_PROXY", "http://127.0.0.1:1")
-        .env("HTTP_PROXY", "http://127.0.0.1:1")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        .env("DISABLE_AUTOUPDATER", "1")
+        .envs(enforced_environment())
         .current_dir(home.path())
         .stdin(Stdio::null())
         .output()?;

@@ -1,6 +1,6 @@
 //! `harness drift`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::arguments::{DriftArguments, Format};
 use super::error::CommandError;
@@ -13,6 +13,7 @@ use crate::drift::{
 };
 use crate::exit::ExitStatus;
 use crate::installation::Installation;
+use crate::interruption::unless_interrupted;
 use crate::runners::Builder;
 
 pub(crate) fn drift(arguments: &DriftArguments) -> Result<ExitStatus, CommandError> {
@@ -30,10 +31,21 @@ pub(crate) fn drift(arguments: &DriftArguments) -> Result<ExitStatus, CommandErr
         .enable_all()
         .build()
         .map_err(CommandError::Runtime)?;
+    let directory = tempfile::Builder::new()
+        .prefix("drift-")
+        .tempdir()
+        .map_err(CommandError::Directory)?;
+    let performance = perform(
+        arguments,
+        &installation,
+        scenarios,
+        &cases,
+        directory.path(),
+    );
     let outcome = runtime.block_on(async {
-        let outcome = perform(arguments, &installation, scenarios, &cases).await;
+        let outcome = unless_interrupted(performance).await;
         end_all_descendants(std::time::Duration::from_secs(5)).await;
-        outcome
+        outcome?
     });
     runtime.shutdown_background();
     outcome
@@ -76,9 +88,10 @@ async fn perform(
     installation: &Installation,
     scenarios: PathBuf,
     cases: &[Case],
+    directory: &Path,
 ) -> Result<ExitStatus, CommandError> {
     let golden = scenarios.join("golden");
-    let stage = Stage::open(arguments.timeout_scale)
+    let stage = Stage::open(arguments.timeout_scale, directory)
         .await
         .map_err(DriftError::Surroundings)?;
     let jobs = arguments.jobs.map_or_else(processors, usize::from);

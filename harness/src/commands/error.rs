@@ -10,7 +10,8 @@ use crate::coverage::{ResultsError, SourcesError};
 use crate::drift::{CorpusError, DriftError};
 use crate::exit::ExitStatus;
 use crate::installation::InstallationError;
-use crate::matrix::{Interrupted, MatrixError, PreparationError};
+use crate::interruption::Interrupted;
+use crate::matrix::{ExecutionError, MatrixError, PreparationError};
 use crate::runners::{BuildError, ManifestError};
 
 /// Why a command could not do what it was asked to.
@@ -60,6 +61,8 @@ pub(crate) enum CommandError {
     Stdout(io::Error),
     #[error("cannot start the runtime: {0}")]
     Runtime(io::Error),
+    #[error("cannot make a temporary directory: {0}")]
+    Directory(io::Error),
 }
 
 impl From<PreparationError> for CommandError {
@@ -67,6 +70,15 @@ impl From<PreparationError> for CommandError {
         match error {
             PreparationError::Manifest(error) => Self::Manifest(error),
             other => Self::Preparation(other),
+        }
+    }
+}
+
+impl From<ExecutionError> for CommandError {
+    fn from(error: ExecutionError) -> Self {
+        match error {
+            ExecutionError::Interrupted(interrupted) => Self::Interrupted(interrupted),
+            ExecutionError::Directory(error) => Self::Directory(error),
         }
     }
 }
@@ -100,7 +112,8 @@ impl CommandError {
             | Self::Install(_)
             | Self::Interrupted(_)
             | Self::Cell(_)
-            | Self::Runtime(_) => ExitStatus::CannotStart,
+            | Self::Runtime(_)
+            | Self::Directory(_) => ExitStatus::CannotStart,
             _ => ExitStatus::BadInput,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ use super::normalise::{Names, normalised};
 use super::surroundings::{Surroundings, write_files};
 use super::trace::{CaseTrace, Lane, RunTrace};
 use super::transcripts::{TranscriptReader, write_mirrored};
-use crate::cell::{CliBinary, enforced_environment};
+use crate::cell::CliBinary;
+use crate::loopback::enforced_environment;
 
 /// The dummy key that every request must carry.
 const API_KEY: &str = "sk-ant-dummy-key-of-a-case";
@@ -33,6 +34,8 @@ pub(crate) struct Stage {
     api: MockMessagesApi,
     waiters: Waiters,
     timeout_scale: f64,
+    /// Where the directories of the cases are made.
+    directory: PathBuf,
 }
 
 /// A CLI with the version it tells of itself.
@@ -43,7 +46,7 @@ pub(crate) struct Subject {
 }
 
 impl Stage {
-    pub(crate) async fn open(timeout_scale: f64) -> io::Result<Self> {
+    pub(crate) async fn open(timeout_scale: f64, directory: &Path) -> io::Result<Self> {
         let waiters = Waiters::default();
         let observer = RequestObserver {
             waiters: Arc::clone(&waiters),
@@ -57,6 +60,7 @@ impl Stage {
             api,
             waiters,
             timeout_scale,
+            directory: directory.to_owned(),
         })
     }
 
@@ -67,7 +71,8 @@ impl Stage {
         subject: &Subject,
         session: &str,
     ) -> Result<CaseTrace, DriftError> {
-        let surroundings = Surroundings::create().map_err(DriftError::surroundings)?;
+        let surroundings =
+            Surroundings::create_in(&self.directory).map_err(DriftError::surroundings)?;
         let mut performance = Performance {
             stage: self,
             case,

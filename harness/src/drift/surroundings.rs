@@ -13,8 +13,10 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    pub(crate) fn create() -> io::Result<Self> {
-        let root = tempfile::Builder::new().prefix("drift-").tempdir()?;
+    pub(crate) fn create_in(directory: &Path) -> io::Result<Self> {
+        let root = tempfile::Builder::new()
+            .prefix("case-")
+            .tempdir_in(directory)?;
         let mut surroundings = Self { root, configs: 0 };
         for part in ["home", "cache", "tmp", "work", "outside"] {
             fs::create_dir(surroundings.part(part))?;

@@ -21,11 +21,15 @@ struct Ended {
     stderr: Vec<u8>,
 }
 
-/// Runs one cell in a process of its own and waits for its report.
+/// Runs one cell in a process of its own, with its directories below `directory`, and waits for its report.
 ///
 /// Dropping the future ends the process and all below it. The kernel ends it when the calling thread ends, so that
 /// thread has to live as long as the cell.
-pub async fn run_cell(cell: &PreparedCell, executable: &Path) -> CellResult {
+pub(crate) async fn run_cell(
+    cell: &PreparedCell,
+    executable: &Path,
+    directory: &Path,
+) -> CellResult {
     let started = Instant::now();
     let broken = |message: String| {
         CellResult::without_report(
@@ -39,7 +43,7 @@ pub async fn run_cell(cell: &PreparedCell, executable: &Path) -> CellResult {
         Ok(request) => request,
         Err(error) => return broken(format!("the cell's request cannot be written: {error}")),
     };
-    let process = match spawn(executable) {
+    let process = match spawn(executable, directory) {
         Ok(process) => process,
         Err(error) => {
             return broken(format!(
@@ -73,10 +77,11 @@ pub async fn run_cell(cell: &PreparedCell, executable: &Path) -> CellResult {
     }
 }
 
-fn spawn(executable: &Path) -> io::Result<Child> {
+fn spawn(executable: &Path, directory: &Path) -> io::Result<Child> {
     let mut command = Command::new(executable);
     command
         .arg("cell")
+        .env("TMPDIR", directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,6 +1,7 @@
 //! Running cells side by side.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use nix::sys::prctl;
 use super::cell_process::{END_BOUND, run_cell};
 use super::{CellResult, PreparedCell};
 use crate::cell::end_all_descendants;
+use crate::interruption::{Interrupted, unless_interrupted};
 
 /// Hears of cells as they begin and end, in no particular order.
 pub trait Observer {
@@ -38,54 +40,48 @@ pub struct Execution {
     pub jobs: usize,
 }
 
-/// The run was interrupted by a signal; everything it had started is ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the run was interrupted")]
-pub struct Interrupted;
+/// Why a run came to no results.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecutionError {
+    /// A signal came.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// There is no place for the cells.
+    #[error("a temporary directory for the cells cannot be made: {0}")]
+    Directory(#[source] io::Error),
+}
 
 impl Execution {
     /// Runs all cells on the calling thread, which their processes do not outlive. The results are in the order of the
     /// cells.
     ///
     /// # Errors
-    /// When SIGINT or SIGTERM came.
+    /// When SIGINT or SIGTERM came, or when there is no place for the cells.
     pub async fn run(
         &self,
         cells: &[PreparedCell],
         observer: &dyn Observer,
-    ) -> Result<(Vec<CellResult>, Duration), Interrupted> {
+    ) -> Result<(Vec<CellResult>, Duration), ExecutionError> {
         let started = Instant::now();
         // What a dead cell leaves behind comes to this process, and ends with the run. Where the kernel does not offer
         // that, each cell's own cleaning is all there is.
         let _ = prctl::set_child_subreaper(true);
+        // Everything that cells make is in here and goes with it, also what a killed cell could not remove itself.
+        let directory = tempfile::Builder::new()
+            .prefix("cells-")
+            .tempdir()
+            .map_err(ExecutionError::Directory)?;
         let results = stream::iter(cells.iter().enumerate())
-            .map(|(place, cell)| async move {
+            .map(async |(place, cell)| {
                 observer.begins(cell);
-                let result = run_cell(cell, &self.executable).await;
+                let result = run_cell(cell, &self.executable, directory.path()).await;
                 observer.ended(&result);
                 (place, result)
             })
             .buffer_unordered(self.jobs.max(1))
             .collect::<BTreeMap<_, _>>();
-        let ended = tokio::select! {
-            results = results => Ok((results.into_values().collect(), started.elapsed())),
-            () = interrupted() => Err(Interrupted),
-        };
+        let ended = unless_interrupted(results).await;
         end_all_descendants(END_BOUND).await;
-        ended
-    }
-}
-
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+        Ok((ended?.into_values().collect(), started.elapsed()))
     }
 }

@@ -10,8 +10,7 @@ mod preparation;
 
 pub use baseline::{Baseline, BaselineError};
 pub use cell_name::{CellName, CellNameError};
-pub use cell_process::run_cell;
 pub use committed::{CommittedMatrix, CommittedPair, MatrixError, matrix_schema};
-pub use execution::{Execution, Interrupted, Observer, SilentObserver};
+pub use execution::{Execution, ExecutionError, Observer, SilentObserver};
 pub use outcome::{CellResult, CheckOutcome, CheckResult, Outcome, Summary};
 pub use preparation::{CellSettings, PreparationError, PreparedCell, prepare_cell};
