@@ -3,8 +3,9 @@
 use serde_json::{Map, Number, Value};
 
 use super::order::settled;
+use super::rule::{Rule, Treatment};
 use super::strings::{Numbering, normalised_text};
-use super::table::{Rule, Treatment, rules};
+use super::table::rules;
 use crate::drift::path::FieldPath;
 use crate::drift::trace::{CaseTrace, Lane, RunTrace, kind};
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::table::{Rule, Treatment, rules};
+use super::rule::{REST, Rule, Treatment};
+use super::table::rules;
 use crate::drift::path::FieldPath;
 use crate::drift::trace::{CaseTrace, Lane, kind};
 
@@ -54,7 +55,7 @@ fn has_left(rule: &Rule, value: &Value) -> bool {
     match (rule.treatment, value) {
         (Treatment::Embedded, value) => !value.is_string(),
         (Treatment::LeadIn, Value::String(text)) => {
-            text.ends_with(super::table::REST)
+            text.ends_with(REST)
                 && rule
                     .text
                     .as_ref()

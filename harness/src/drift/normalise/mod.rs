@@ -3,11 +3,15 @@
 mod apply;
 mod met;
 mod order;
+mod page;
+mod rule;
 mod strings;
 mod table;
 
 pub(crate) use apply::{Names, normalised};
 pub use met::MetRules;
 pub(crate) use order::settled;
+pub use page::rules_page;
+pub use rule::{LEFT_OUT, Rule, Treatment};
 pub(crate) use strings::split_identifiers;
-pub use table::{LEFT_OUT, Rule, Treatment, rules, rules_page};
+pub use table::rules;

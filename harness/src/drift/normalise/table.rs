@@ -1,90 +1,13 @@
 //! The one table of what is replaced before traces are compared, and why.
 
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::Value;
 
-use crate::drift::path::{FieldPath, PathPattern};
+use super::rule::Rule;
+use super::rule::Treatment::{self, Embedded, LeadIn, LeftOut, List, Measured, Text};
+use crate::drift::path::PathPattern;
 use crate::drift::trace::Lane;
-
-/// What stands for a field that is left out of the comparison.
-pub const LEFT_OUT: &str = "[left out]";
-
-/// What stands for the rest of a text that is cut.
-pub(super) const REST: &str = "[text:rest]";
-
-/// What is done with a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Treatment {
-    /// A long text of the CLI's own: only its kind is kept.
-    Text(&'static str),
-    /// A list or object that depends on the CLI's own prompts and commands: only its kind is kept.
-    List(&'static str),
-    /// A measured number: only that there is one.
-    Measured,
-    /// A long text of the CLI's own that begins with a short one: cut after its beginning.
-    LeadIn,
-    /// A text that holds JSON: compared as JSON.
-    Embedded,
-    /// Not compared at all.
-    LeftOut,
-}
-
-/// A row of the table.
-#[derive(Debug)]
-pub struct Rule {
-    /// The lanes it holds on; all when empty.
-    pub lanes: &'static [Lane],
-    /// Which fields.
-    pub path: PathPattern,
-    /// What the text must look like.
-    pub text: Option<Regex>,
-    /// What is done.
-    pub treatment: Treatment,
-    /// Why.
-    pub reason: &'static str,
-}
-
-impl Rule {
-    /// Whether the rule is for this field.
-    #[must_use]
-    pub fn is_for(&self, lane: Lane, path: &FieldPath, value: &Value) -> bool {
-        let looks_right = |text: &Regex| value.as_str().is_some_and(|value| text.is_match(value));
-        let fits = match self.treatment {
-            Treatment::Measured => value.is_number(),
-            _ => true,
-        };
-        fits && self.is_for_path(lane, path) && self.text.as_ref().is_none_or(looks_right)
-    }
-
-    pub(super) fn is_for_path(&self, lane: Lane, path: &FieldPath) -> bool {
-        (self.lanes.is_empty() || self.lanes.contains(&lane)) && self.path.matches(path)
-    }
-
-    pub(super) fn stand_in(&self, value: &Value) -> String {
-        match self.treatment {
-            Treatment::Text(kind) => format!("[text:{kind}]"),
-            Treatment::List(kind) => format!("[list:{kind}]"),
-            Treatment::Measured => "[measured]".to_owned(),
-            Treatment::LeftOut => LEFT_OUT.to_owned(),
-            Treatment::LeadIn | Treatment::Embedded => value.to_string(),
-        }
-    }
-
-    /// `text` up to the end of its beginning.
-    pub(super) fn led_in(&self, text: &str) -> String {
-        match self
-            .text
-            .as_ref()
-            .and_then(|expression| expression.find(text))
-        {
-            Some(found) => format!("{}{REST}", &text[..found.end()]),
-            None => text.to_owned(),
-        }
-    }
-}
 
 const STDOUT: &[Lane] = &[Lane::Stdout];
 const CONTROL: &[Lane] = &[Lane::Control];
@@ -93,8 +16,6 @@ const STREAM: &[Lane] = &[Lane::Stream];
 const HTTP: &[Lane] = &[Lane::Http];
 const PROCESS: &[Lane] = &[Lane::Process];
 const ENTRIES: &[Lane] = &[Lane::Transcript, Lane::Mirror];
-
-use Treatment::{Embedded, LeadIn, LeftOut, List, Measured, Text};
 
 type Row = (
     &'static [Lane],
@@ -496,42 +417,6 @@ fn rule(row: &Row) -> Rule {
         treatment,
         reason,
     }
-}
-
-/// The table as a page.
-#[must_use]
-pub fn rules_page() -> String {
-    let mut page =
-        String::from("| lanes | field | looks like | becomes | why |\n|---|---|---|---|---|\n");
-    for rule in rules() {
-        let lanes = if rule.lanes.is_empty() {
-            "all".to_owned()
-        } else {
-            rule.lanes
-                .iter()
-                .map(|lane| lane.name())
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let text = rule.text.as_ref().map_or_else(String::new, |text| {
-            format!("`{}`", text.as_str().replace('|', "\\|"))
-        });
-        let becomes = match rule.treatment {
-            Text(kind) => format!("`[text:{kind}]`"),
-            List(kind) => format!("`[list:{kind}]`"),
-            Measured => "`[measured]`".to_owned(),
-            LeadIn => format!("its beginning, then `{REST}`"),
-            Embedded => "the JSON it holds".to_owned(),
-            LeftOut => "left out of the comparison".to_owned(),
-        };
-        let _ = writeln!(
-            page,
-            "| {lanes} | `{}` | {text} | {becomes} | {} |",
-            rule.path.as_str(),
-            rule.reason
-        );
-    }
-    page
 }
 
 #[cfg(test)]
