@@ -71,6 +71,8 @@ mistakes! {
     mistake_in_the_model
     nth_zero
     point_that_cannot_be_held
+    session_before_its_start
+    session_started_twice
     several_mistakes
     step_with_two_verbs
     step_without_a_verb

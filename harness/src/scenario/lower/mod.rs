@@ -4,6 +4,7 @@ mod agent;
 mod expectations;
 mod fault;
 mod model;
+mod order;
 mod plans;
 mod point;
 mod scope;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::scope::{Presence, Scope};
-use super::{agent, expectations, fault, model, step};
+use super::{agent, expectations, fault, model, order, step};
 use crate::scenario::problem::Problem;
 use crate::scenario::requirement::Requirements;
 use crate::scenario::source::{ModelSource, ScenarioDocument};
@@ -28,6 +28,7 @@ pub(crate) fn lower(
         .filter_map(|fault| fault::lower(&scope, fault))
         .collect();
     let steps = step::lower_all(&scope, &document.steps);
+    order::check(&scope, &document.steps.value);
     let (expect, frames) = expectations::lower(&scope, &document.expect);
 
     let plan = |variant: Option<&str>, model| Plan {
@@ -49,15 +50,11 @@ pub(crate) fn lower(
         step_timeout: document.step_timeout_seconds.map(Duration::from_secs),
     };
     let plans = model.map(|model| {
-        let names: Vec<&str> = document.variants.names().collect();
-        if names.is_empty() {
-            vec![plan(None, model)]
-        } else {
-            names
-                .into_iter()
-                .map(|name| plan(Some(name), model.clone()))
-                .collect()
-        }
+        scope
+            .each_variant()
+            .into_iter()
+            .map(|variant| plan(variant, model.clone()))
+            .collect()
     });
     match (plans, scope.into_problems()) {
         (Some(plans), problems) if problems.is_empty() => Ok(plans),

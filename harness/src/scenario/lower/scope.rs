@@ -76,6 +76,12 @@ impl<'a> Scope<'a> {
             || name.starts_with("mcp__")
     }
 
+    /// The variants in the order of the file, or `None` alone for a scenario without variants.
+    pub(crate) fn each_variant(&self) -> Vec<Option<&'a str>> {
+        let names: Vec<_> = self.document.variants.names().map(Some).collect();
+        if names.is_empty() { vec![None] } else { names }
+    }
+
     /// The variants an item belongs to; all of them when it names none.
     pub(crate) fn variants(&self, named: Option<&Located<Vec<Located<String>>>>) -> Presence {
         let Some(named) = named else {
