@@ -95,6 +95,27 @@ mistakes! {
 
 const SCENARIO: &str = include_str!("../../scenarios/resume/resumed-hook-skip.yaml");
 
+#[test]
+fn a_mistake_in_an_endless_line_is_told_in_words() {
+    let text = format!(
+        "title: A long answer\nmodel:\n  - reply: [{{text: {}, splt: 1}}]\nsteps: [{{start: hello}}]\n",
+        "word ".repeat(20_000)
+    );
+    let rendered = parse(
+        "theme/name",
+        "scenarios/theme/name.yaml",
+        &text,
+        &requirements(),
+    )
+    .expect_err("a mistake is found")
+    .render(false);
+    assert!(
+        rendered.starts_with("scenarios/theme/name.yaml:3:") && rendered.contains("`splt`"),
+        "{rendered}"
+    );
+    assert!(rendered.len() < 2_000, "{} bytes", rendered.len());
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "(\\PC|\n|  |- |: )*") {

@@ -193,8 +193,15 @@ impl Delayed {
             );
             match fault.effect {
                 FaultEffect::HoldUntil(points) => {
+                    let mut meetings: Vec<Meetings<'_>> = points.iter().map(Meetings::of).collect();
                     self.recorder
-                        .wait_for(self.event.seq, |events| any_met(&points, events))
+                        .wait_for(self.event.seq, |event| {
+                            // Each of them counts, also behind one that is complete.
+                            let complete = meetings
+                                .iter_mut()
+                                .filter_map(|meetings| meetings.complete(event).then_some(()));
+                            complete.last()
+                        })
                         .await;
                 }
                 other => others.push(other),
@@ -204,13 +211,23 @@ impl Delayed {
     }
 }
 
-fn any_met(points: &[Point], events: &[Arc<TraceEvent>]) -> Option<()> {
-    points
-        .iter()
-        .any(|point| {
-            events.iter().filter(|event| point.matches(event)).count() >= point.nth.unwrap_or(1)
-        })
-        .then_some(())
+/// How often a point has been met.
+#[derive(Debug)]
+pub(crate) struct Meetings<'a> {
+    point: &'a Point,
+    count: usize,
+}
+
+impl<'a> Meetings<'a> {
+    pub(crate) fn of(point: &'a Point) -> Self {
+        Self { point, count: 0 }
+    }
+
+    /// Counts `event` if the point is met by it; whether the point has been met as often as it says.
+    pub(crate) fn complete(&mut self, event: &TraceEvent) -> bool {
+        self.count += usize::from(self.point.matches(event));
+        self.count >= self.point.nth.unwrap_or(1)
+    }
 }
 
 impl FaultEffect {

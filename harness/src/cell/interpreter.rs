@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::barriers::BarrierId;
+use super::barriers::{BarrierId, Meetings};
 use super::context::CellContext;
 use super::error::CellError;
 use super::messages_api::CellApi;
@@ -126,25 +126,16 @@ impl Interpreter {
         let after = self.acted;
         match awaited {
             Awaited::Status(status) => {
-                let found = recorder.wait_for(after, |events| {
-                    let mut snapshots = events
-                        .iter()
-                        .filter_map(|event| session::snapshot_of(event));
-                    snapshots
-                        .any(|snapshot| snapshot.status == *status)
-                        .then_some(())
+                let found = recorder.wait_for(after, |event| {
+                    let snapshot = session::snapshot_of(event)?;
+                    (snapshot.status == *status).then_some(())
                 });
                 self.bounded(line, || format!("the session to be {status:?}"), found)
                     .await
             }
             Awaited::Interrupt { tool, arguments } => {
-                let found = recorder.wait_for(after, |events| {
-                    let snapshots = events
-                        .iter()
-                        .filter_map(|event| session::snapshot_of(event));
-                    snapshots
-                        .filter_map(|snapshot| interrupt_or_end(snapshot, tool))
-                        .next()
+                let found = recorder.wait_for(after, |event| {
+                    interrupt_or_end(session::snapshot_of(event)?, tool)
                 });
                 let expected = || format!("an interrupt for {tool}");
                 let Some(interrupt) = self.bounded(line, expected, found).await? else {
@@ -167,11 +158,8 @@ impl Interpreter {
                 }
             }
             Awaited::Point(point) => {
-                let nth = point.nth.unwrap_or(1);
-                let found = recorder.wait_for(0, |events| {
-                    (events.iter().filter(|event| point.matches(event)).count() >= nth)
-                        .then_some(())
-                });
+                let mut meetings = Meetings::of(point);
+                let found = recorder.wait_for(0, |event| meetings.complete(event).then_some(()));
                 self.bounded(line, || format!("{point}"), found).await
             }
         }

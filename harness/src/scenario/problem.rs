@@ -76,6 +76,10 @@ fn is_longer_form(name: &str, candidate: &str) -> bool {
     name.len() > 2 && (candidate.starts_with(name) || name.starts_with(candidate))
 }
 
+/// The longest line, in bytes, that is drawn with a mark below the mistake; nobody sees the mark below a longer one,
+/// and one of more than 65,535 columns cannot be drawn at all.
+const DRAWN_LINE: usize = 4_000;
+
 /// A scenario file that cannot be used.
 #[derive(Debug, Clone)]
 pub struct ScenarioError {
@@ -119,11 +123,28 @@ impl ScenarioError {
                 source: NamedSource::new(&self.file, self.text.as_str().to_owned())
                     .with_language("yaml"),
             };
-            if handler.render_report(&mut rendered, &located).is_err() {
-                rendered.push_str(&self.line_of(problem));
+            let can_be_drawn = self
+                .lines_around(problem)
+                .all(|line| line.len() <= DRAWN_LINE);
+            if !can_be_drawn || handler.render_report(&mut rendered, &located).is_err() {
+                rendered.push_str(&self.in_words(problem));
             }
         }
         rendered
+    }
+
+    /// The lines that a drawing shows: the one that is wrong, and its neighbours.
+    fn lines_around(&self, problem: &Problem) -> impl Iterator<Item = &str> {
+        let first = problem.place.line.saturating_sub(2);
+        self.text.lines().skip(first).take(3)
+    }
+
+    fn in_words(&self, problem: &Problem) -> String {
+        let help = problem
+            .help
+            .as_ref()
+            .map_or_else(String::new, |help| format!("  help: {help}\n"));
+        format!("{} ({})\n{help}", self.line_of(problem), problem.label)
     }
 
     fn line_of(&self, problem: &Problem) -> String {

@@ -155,21 +155,23 @@ impl Recorder {
         self.lock().events.len() as u64
     }
 
-    /// Waits until `find` finds what it looks for among the events after `after`.
+    /// Shows `find` each event after `after` once, in order, those to come as well, until it has found what it looks
+    /// for.
     pub async fn wait_for<R>(
         &self,
         after: u64,
-        mut find: impl FnMut(&[Arc<TraceEvent>]) -> Option<R>,
+        mut find: impl FnMut(&TraceEvent) -> Option<R>,
     ) -> R {
         let mut length = self.length.subscribe();
+        let mut next = usize::try_from(after).unwrap_or(usize::MAX);
         loop {
             length.borrow_and_update();
             let found = {
                 let state = self.lock();
-                let from = usize::try_from(after)
-                    .unwrap_or(usize::MAX)
-                    .min(state.events.len());
-                find(&state.events[from..])
+                let fresh = state.events.get(next..).unwrap_or_default();
+                let found = fresh.iter().find_map(|event| find(event));
+                next += fresh.len();
+                found
             };
             if let Some(found) = found {
                 return found;

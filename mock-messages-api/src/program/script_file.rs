@@ -17,6 +17,15 @@ pub(crate) enum ScriptFileError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Malformed(Box<MalformedScript>),
+    #[error("failed to read the script {path}, at {line}:{column}: {message}")]
+    MalformedLongLine {
+        path: String,
+        line: u64,
+        column: u64,
+        message: String,
+        #[help]
+        suggestion: Option<String>,
+    },
     #[error("the script {path} cannot work: {problems}")]
     Meaningless { path: String, problems: String },
 }
@@ -55,7 +64,22 @@ pub(crate) fn read_script(path: &Path) -> Result<Script, ScriptFileError> {
     })
 }
 
+/// The longest line, in bytes, that is drawn with a mark below the mistake; nobody sees the mark below a longer one,
+/// and one of more than 65,535 columns cannot be drawn at all.
+const DRAWN_LINE: usize = 4_000;
+
 fn malformed(name: &str, text: String, error: &ScriptError) -> ScriptFileError {
+    if let Some((line, column)) = error.position()
+        && text.lines().any(|line| line.len() > DRAWN_LINE)
+    {
+        return ScriptFileError::MalformedLongLine {
+            path: name.to_owned(),
+            line,
+            column,
+            message: error.to_string(),
+            suggestion: error.suggestion().map(str::to_owned),
+        };
+    }
     let place = error.position().map(|(line, column)| {
         // Lines and columns of a text that fits in memory fit in usize.
         let [line, column] =

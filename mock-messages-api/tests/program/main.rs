@@ -71,6 +71,15 @@ fn shows_a_mistake_in_its_place_with_a_suggestion() {
 }
 
 #[test]
+fn tells_of_a_mistake_in_an_endless_line_in_words() {
+    let words = "word ".repeat(20_000);
+    let stderr = stderr_of_check(&format!("- reply: [{{text: {words}, tex: a}}]\n"));
+    assert!(stderr.contains("did you mean `text`?"), "{stderr}");
+    assert!(stderr.contains("1:1000"), "{stderr}");
+    assert!(stderr.len() < 2_000, "{} bytes", stderr.len());
+}
+
+#[test]
 fn refuses_a_script_that_cannot_work() {
     let stderr = stderr_of_check("[{reply: [{text: a}]}]");
     assert!(
