@@ -175,6 +175,11 @@ fn groups(
     groups
 }
 
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 fn rendered(
     groups: &BTreeMap<(String, String, DifferenceKind), Group<'_>>,
     listed: bool,
@@ -183,10 +188,10 @@ fn rendered(
     for ((lane, path, kind), group) in groups {
         let _ = writeln!(
             text,
-            "  {lane} {path}: {} ({} times, {} cases: {})",
+            "  {lane} {path}: {} ({} in {}: {})",
             kind.name(),
-            group.count,
-            group.cases.len(),
+            counted(group.count, "time"),
+            counted(group.cases.len(), "case"),
             some(&group.cases)
         );
         if listed {
