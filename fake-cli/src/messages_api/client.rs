@@ -165,6 +165,7 @@ fn post(
     let request = http
         .post(url)
         .header("Accept", "application/json")
+        .header("Accept-Encoding", "gzip, deflate, br, zstd")
         .header("Content-Type", "application/json")
         .header("User-Agent", user_agent)
         .header("X-Claude-Code-Session-Id", session_id.to_string())
