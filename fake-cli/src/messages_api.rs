@@ -2,13 +2,15 @@
 
 mod client;
 mod failure;
+mod failure_report;
 mod model;
 mod reply;
 mod request;
 mod retry;
 
-pub(crate) use client::{ReplyStream, StreamFault, fetch_whole_reply, open_stream};
-pub(crate) use failure::{ApiFailure, FailureReport};
+pub(crate) use client::{ReplyStream, RequestHead, StreamFault, fetch_whole_reply, open_stream};
+pub(crate) use failure::ApiFailure;
+pub(crate) use failure_report::FailureReport;
 pub(crate) use model::Model;
 pub(crate) use reply::{ReplyAssembler, ReplyStep};
 pub(crate) use request::{Features, RequestContext, request_body};

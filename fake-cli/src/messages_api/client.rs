@@ -83,16 +83,24 @@ fn is_known(name: &str) -> bool {
     )
 }
 
+/// What a request says of itself in its headers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestHead<'a> {
+    pub(crate) session_id: Uuid,
+    pub(crate) model: &'a Model,
+    pub(crate) features: Features,
+    /// Once a connection was dropped, the next ones are not asked to stay open (observed on CLI 2.1.316).
+    pub(crate) keep_alive: bool,
+}
+
 /// Sends a request whose reply streams.
 pub(crate) async fn open_stream(
     http: &reqwest::Client,
     environment: &Environment,
-    session_id: Uuid,
-    model: &Model,
-    features: Features,
+    head: RequestHead<'_>,
     body: &Value,
 ) -> Result<ReplyStream, ApiFailure> {
-    let sent = post(http, environment, session_id, model, features, body, 600).send();
+    let sent = post(http, environment, head, body, 600).send();
     let limit = environment
         .number("API_TIMEOUT_MS")
         .map_or(FIRST_BYTE_TIMEOUT, Duration::from_millis);
@@ -115,13 +123,11 @@ pub(crate) async fn open_stream(
 pub(crate) async fn fetch_whole_reply(
     http: &reqwest::Client,
     environment: &Environment,
-    session_id: Uuid,
-    model: &Model,
-    features: Features,
+    head: RequestHead<'_>,
     body: &Value,
 ) -> Result<(Value, Option<String>), ApiFailure> {
     let exchange = async {
-        let response = post(http, environment, session_id, model, features, body, 300)
+        let response = post(http, environment, head, body, 300)
             .send()
             .await
             .map_err(|error| ApiFailure::from_transport(&error))?;
@@ -147,9 +153,7 @@ pub(crate) async fn fetch_whole_reply(
 fn post(
     http: &reqwest::Client,
     environment: &Environment,
-    session_id: Uuid,
-    model: &Model,
-    features: Features,
+    head: RequestHead<'_>,
     body: &Value,
     stated_timeout_seconds: u64,
 ) -> reqwest::RequestBuilder {
@@ -168,7 +172,7 @@ fn post(
         .header("Accept-Encoding", "gzip, deflate, br, zstd")
         .header("Content-Type", "application/json")
         .header("User-Agent", user_agent)
-        .header("X-Claude-Code-Session-Id", session_id.to_string())
+        .header("X-Claude-Code-Session-Id", head.session_id.to_string())
         .header("X-Stainless-Arch", "x64")
         .header("X-Stainless-Lang", "js")
         .header("X-Stainless-OS", "Linux")
@@ -177,12 +181,16 @@ fn post(
         .header("X-Stainless-Runtime", "node")
         .header("X-Stainless-Runtime-Version", "v26.12.1")
         .header("X-Stainless-Timeout", stated_timeout_seconds.to_string())
-        .header("anthropic-beta", features.betas(model))
+        .header("anthropic-beta", head.features.betas(head.model))
         .header("anthropic-dangerous-direct-browser-access", "true")
         .header("anthropic-version", "2023-06-01")
         .header("x-app", "cli")
-        .header("Connection", "keep-alive")
         .body(body.to_string());
+    let request = if head.keep_alive {
+        request.header("Connection", "keep-alive")
+    } else {
+        request
+    };
     match environment.credential() {
         Some(Credential::ApiKey(key)) => request.header("x-api-key", key),
         Some(Credential::Bearer(token)) => request.bearer_auth(token),

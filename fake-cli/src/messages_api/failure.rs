@@ -4,6 +4,7 @@ use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::client::header;
+use super::failure_report::FailureReport;
 
 /// Why a request brought no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,77 +29,11 @@ pub(crate) enum ApiFailure {
 pub(crate) struct StatusFailure {
     pub(crate) status: u16,
     pub(crate) message: String,
+    /// The body as it came.
+    pub(crate) body: String,
     pub(crate) request_id: Option<String>,
     pub(crate) should_retry: Option<bool>,
     pub(crate) retry_after_seconds: Option<u64>,
-}
-
-/// How a failure is shown: the synthetic assistant frame and the result.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FailureReport {
-    pub(crate) text: String,
-    /// The class of the failure; empty if it has none.
-    pub(crate) error: &'static str,
-    pub(crate) terminal_reason: &'static str,
-    pub(crate) status: Value,
-    pub(crate) request_id: Option<String>,
-    /// The model refused, which its stop reason says too.
-    pub(crate) refusal: bool,
-}
-
-impl FailureReport {
-    fn new(text: &str, error: &'static str, terminal_reason: &'static str) -> Self {
-        Self {
-            text: text.to_owned(),
-            error,
-            terminal_reason,
-            status: Value::Null,
-            request_id: None,
-            refusal: false,
-        }
-    }
-
-    /// There is no credential.
-    pub(crate) fn not_logged_in() -> Self {
-        Self::new(
-            "Not logged in · Please run /login",
-            "authentication_failed",
-            "api_error",
-        )
-    }
-
-    /// The rest of a reply was lost.
-    pub(crate) fn incomplete(text: &str) -> Self {
-        Self::new(text, "server_error", "api_error")
-    }
-
-    /// The model announced a call three times and made none.
-    pub(crate) fn malformed_tool_use() -> Self {
-        Self::new(
-            "The model's tool call could not be parsed (retry also failed).",
-            "",
-            "malformed_tool_use_exhausted",
-        )
-    }
-
-    /// Reply after reply hit the limit.
-    pub(crate) fn too_long(limit: u64) -> Self {
-        let text = format!(
-            "API Error: Claude's response exceeded the {limit} output token maximum. To configure \
-             this behavior, set the CLAUDE_CODE_MAX_OUTPUT_TOKENS environment variable."
-        );
-        Self::new(&text, "max_output_tokens", "api_error")
-    }
-
-    /// The model refused twice.
-    pub(crate) fn refused(model: &str) -> Self {
-        let text =
-            format!("API Error: {model} can't help with this. Start a new session to continue.");
-        Self {
-            refusal: true,
-            ..Self::new(&text, "invalid_request", "api_error")
-        }
-    }
 }
 
 impl ApiFailure {
@@ -119,6 +54,7 @@ impl ApiFailure {
         Self::Status(StatusFailure {
             status,
             message: message_of(body, reason),
+            body: body.to_owned(),
             request_id: header(headers, "request-id"),
             should_retry,
             retry_after_seconds: header(headers, "retry-after")
@@ -162,7 +98,7 @@ impl ApiFailure {
                 matches!(failure.status, 400 | 422)
                     && failure.should_retry != Some(true)
                     && !is_context_overflow(&failure.message)
-                    && !failure.message.contains("credit balance is too low")
+                    && !is_unpaid(&failure.message)
             }
             _ => false,
         }
@@ -192,44 +128,27 @@ impl ApiFailure {
 
     /// What the user is told in the end (observed on CLI 2.1.316).
     pub(crate) fn report(&self, model: &str, gateway: &str) -> FailureReport {
-        let server_side = |text: String| {
-            format!(
-                "{text}. This is a server-side issue, usually temporary — try again in a moment. If \
-                 it persists, check your inference gateway ({gateway})."
-            )
-        };
-        let plain = |text: String, error| FailureReport {
-            text,
-            error,
-            terminal_reason: "api_error",
-            status: Value::Null,
-            request_id: None,
-            refusal: false,
-        };
         match self {
-            Self::Status(failure) => failure.report(model, server_side),
-            Self::ConnectionRefused => plain(
+            Self::Status(failure) => failure.report(model, gateway),
+            Self::ConnectionRefused => FailureReport::of_connection(
                 "API Error: Connection refused — a firewall or proxy may be blocking it \
-                 (ECONNREFUSED)"
-                    .to_owned(),
-                "server_error",
+                 (ECONNREFUSED)",
             ),
-            Self::ConnectionDropped => plain(
+            Self::ConnectionDropped => FailureReport::of_connection(
                 "API Error: Connection dropped (ECONNRESET). Check the gateway set in \
-                 ANTHROPIC_BASE_URL, then try again."
-                    .to_owned(),
-                "server_error",
+                 ANTHROPIC_BASE_URL, then try again.",
             ),
-            Self::TimedOut => plain("Request timed out".to_owned(), "server_error"),
-            Self::NotAMessage => plain(
+            Self::TimedOut => FailureReport::new("Request timed out", "server_error", "api_error"),
+            Self::NotAMessage => FailureReport::new(
                 "API Error: API returned an empty or malformed response (HTTP 200) — check for a \
-                 proxy or gateway that answers in its place"
-                    .to_owned(),
+                 proxy or gateway that answers in its place",
                 "unknown",
+                "api_error",
             ),
-            Self::EmptyStream => plain(
-                "API Error: Stream ended without receiving any events".to_owned(),
+            Self::EmptyStream => FailureReport::new(
+                "API Error: Stream ended without receiving any events",
                 "unknown",
+                "api_error",
             ),
             Self::ErrorEvent { kind, message } => FailureReport {
                 status: if kind == "overloaded_error" {
@@ -237,87 +156,175 @@ impl ApiFailure {
                 } else {
                     Value::Null
                 },
-                ..plain(format!("API Error: {message}"), "unknown")
+                ..FailureReport::new(format!("API Error: {message}"), "unknown", "api_error")
             },
         }
+    }
+
+    /// The `error` of the entry that a retry leaves in the transcript (observed on CLI 2.1.316).
+    pub(super) fn recorded(&self) -> Value {
+        let mut error = match self {
+            Self::Status(failure) => json!({
+                "message": failure.in_full(),
+                "status": failure.status,
+                "requestId": failure.request_id,
+                "formatted": format!("{} {}", failure.status, failure.message),
+                "connection": null,
+            }),
+            Self::ConnectionDropped => json!({
+                "message": "Connection error.",
+                "formatted": "Connection dropped (ECONNRESET)",
+                "connection": {
+                    "code": "ECONNRESET",
+                    "message": "ECONNRESET: The socket connection was closed unexpectedly. For more \
+                                information, pass `verbose: true` in the second argument to fetch()",
+                    "isSSLError": false,
+                },
+            }),
+            Self::ConnectionRefused => json!({
+                "message": "Connection error.",
+                "formatted": "Connection refused (ECONNREFUSED)",
+                "connection": {
+                    "code": "ConnectionRefused",
+                    "message": "Unable to connect. Is the computer able to access the url?",
+                    "isSSLError": false,
+                },
+            }),
+            _ => json!({
+                "message": "Request timed out.",
+                "formatted": "Request timed out.",
+                "connection": null,
+            }),
+        };
+        error["isNetworkDown"] = json!(false);
+        error["rateLimits"] = Value::Null;
+        error["noResponse"] = Value::Null;
+        error
     }
 }
 
 impl StatusFailure {
-    fn report(&self, model: &str, server_side: impl Fn(String) -> String) -> FailureReport {
+    /// The status and the whole body.
+    fn in_full(&self) -> String {
+        format!("{} {}", self.status, self.body)
+    }
+
+    fn report(&self, model: &str, gateway: &str) -> FailureReport {
+        let plain = format!("API Error: {} {}", self.status, self.message);
+        FailureReport {
+            status: json!(self.status),
+            request_id: self.request_id.clone(),
+            ..self.classified(plain, model, gateway)
+        }
+    }
+
+    fn classified(&self, plain: String, model: &str, gateway: &str) -> FailureReport {
         let message = &self.message;
-        let status = self.status;
-        let plain = format!("API Error: {status} {message}");
-        let (text, error, terminal_reason) = match status {
-            400 if is_context_overflow(message) => (
-                prompt_too_long(message),
-                "invalid_request",
-                "prompt_too_long",
-            ),
-            400 if message.contains("credit balance is too low") => (
-                "Credit balance is too low".to_owned(),
-                "billing_error",
-                "api_error",
-            ),
-            400 => match conversation_mistake(message) {
-                Some(mistake) => (
-                    format!("API Error: 400 {mistake}"),
+        let simple = |text, error| FailureReport::new(text, error, "api_error");
+        match self.status {
+            400 if is_context_overflow(message) => FailureReport {
+                entry_members: json!({"errorDetails": self.in_full()}),
+                ..FailureReport::new(
+                    prompt_too_long(message),
                     "invalid_request",
-                    "api_error",
-                ),
-                None => (plain, "unknown", "api_error"),
+                    "prompt_too_long",
+                )
             },
-            401 if message.contains("x-api-key") => (
+            400 | 402 if is_unpaid(message) => {
+                simple("Credit balance is too low".to_owned(), "billing_error")
+                    .with_entry_member("resendCannotCure", json!(true))
+            }
+            400 => match conversation_mistake(message) {
+                Some(mistake) => self.tell_mistake(mistake),
+                None => simple(plain, "unknown"),
+            },
+            401 if message.contains("x-api-key") => simple(
                 "Invalid API key · Fix external API key".to_owned(),
                 "authentication_failed",
-                "api_error",
             ),
-            401 | 403 => (
+            401 | 403 => simple(
                 format!("Failed to authenticate. {plain}"),
                 "authentication_failed",
-                "api_error",
             ),
-            404 => (
+            404 => simple(
                 format!(
                     "There's an issue with the selected model ({model}). It may not exist or you \
                      may not have access to it."
                 ),
                 "model_not_found",
-                "api_error",
             ),
-            413 => (
-                "Request too large (max 32MB). Accumulated images and attachments count towards \
-                 it."
-                .to_owned(),
+            413 => FailureReport::new(
+                "Request too large (max 32MB). Accumulated images and attachments in the \
+                 conversation pushed the request over the limit. Remove older images or compact \
+                 the conversation.",
                 "invalid_request",
                 "image_error",
-            ),
-            429 => (
+            )
+            .with_entry_member(
+                "errorDetails",
+                json!(format!("request_too_large: {}", self.in_full())),
+            )
+            .with_entry_member("healsDistinctCarrier", json!(true)),
+            429 => simple(
                 format!("API Error: Request rejected (429) · {message}"),
                 "rate_limit",
-                "api_error",
+            )
+            .with_entry_member("apiErrorIsTransient", json!(false)),
+            500.. => simple(
+                format!(
+                    "{plain}. This is a server-side issue, usually temporary — try again in a \
+                     moment. If it persists, check your inference gateway ({gateway})."
+                ),
+                "server_error",
             ),
-            500.. => (server_side(plain), "server_error", "api_error"),
-            _ => (plain, "unknown", "api_error"),
+            _ => simple(plain, "unknown"),
+        }
+    }
+
+    fn tell_mistake(&self, mistake: Mistake) -> FailureReport {
+        let text = format!("API Error: 400 {}", mistake.text());
+        let report = FailureReport {
+            api_error: Some("tool_history_mismatch"),
+            ..FailureReport::new(text, "invalid_request", "api_error")
         };
-        FailureReport {
-            text,
-            error,
-            terminal_reason,
-            status: json!(status),
-            request_id: self.request_id.clone(),
-            refusal: false,
+        match mistake {
+            Mistake::MissingResult => report,
+            Mistake::OrphanedResult | Mistake::DuplicateId => {
+                report.with_entry_member("errorDetails", json!(self.in_full()))
+            }
         }
     }
 }
 
-fn conversation_mistake(message: &str) -> Option<&'static str> {
+/// What the API can find wrong with the calls and results of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mistake {
+    MissingResult,
+    OrphanedResult,
+    DuplicateId,
+}
+
+impl Mistake {
+    fn text(self) -> &'static str {
+        match self {
+            Self::MissingResult => "due to tool use concurrency issues.",
+            Self::OrphanedResult => "orphaned tool_result in conversation history.",
+            Self::DuplicateId => "duplicate tool_use ID in conversation history.",
+        }
+    }
+}
+
+fn is_unpaid(message: &str) -> bool {
+    message.to_lowercase().contains("credit balance is too low")
+}
+
+fn conversation_mistake(message: &str) -> Option<Mistake> {
     if message.contains("ids were found without `tool_result` blocks") {
-        Some("due to tool use concurrency issues.")
+        Some(Mistake::MissingResult)
     } else if message.contains("unexpected `tool_use_id` found in `tool_result` blocks") {
-        Some("orphaned tool_result in conversation history.")
+        Some(Mistake::OrphanedResult)
     } else if message.contains("`tool_use` ids must be unique") {
-        Some("duplicate tool_use ID in conversation history.")
+        Some(Mistake::DuplicateId)
     } else {
         None
     }
@@ -338,7 +345,10 @@ fn prompt_too_long(message: &str) -> String {
             "Prompt is too long · the request is ~{size} tokens (limit {limit}) but nothing is left \
              to compact"
         ),
-        _ => "Prompt is too long · nothing is left to compact".to_owned(),
+        _ => "Prompt is too long · this conversation is a single exchange and cannot be compacted \
+              — the request size comes mostly from system prompt, tool definitions, or \
+              attachments."
+            .to_owned(),
     }
 }
 

@@ -154,6 +154,20 @@ impl ReplyAssembler {
         self.stopped || self.saw_message_delta
     }
 
+    /// Whether the end of the reply has told what came before it, or something else told it instead.
+    pub(crate) fn knows_its_end(&self) -> bool {
+        self.saw_message_delta || !self.stop_reason.is_null()
+    }
+
+    pub(crate) fn saw_message_delta(&self) -> bool {
+        self.saw_message_delta
+    }
+
+    /// The end was lost: `stop_reason` takes its place.
+    pub(crate) fn end_early(&mut self, stop_reason: &str) {
+        self.stop_reason = json!(stop_reason);
+    }
+
     /// The text of the block that was cut off, to be kept on an interrupt.
     pub(crate) fn open_text(&self) -> Option<Value> {
         self.open

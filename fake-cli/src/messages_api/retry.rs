@@ -27,6 +27,7 @@ pub(crate) struct RetryFrame {
     max_retries: u64,
     label: &'static str,
     status: Value,
+    error: Value,
 }
 
 impl RetryPlan {
@@ -58,6 +59,7 @@ impl RetryPlan {
             max_retries: self.max_retries,
             label,
             status,
+            error: failure.recorded(),
         })
     }
 }
@@ -74,6 +76,19 @@ impl RetryFrame {
             "error": self.label,
             "session_id": session_id,
             "uuid": Uuid::new_v4(),
+        })
+    }
+
+    /// What the transcript says of the retry.
+    pub(crate) fn entry_members(&self) -> Value {
+        json!({
+            "subtype": "api_error",
+            "level": "error",
+            "error": self.error,
+            "retryInMs": u64::try_from(self.delay.as_millis()).unwrap_or(u64::MAX),
+            "retryAttempt": self.attempt,
+            "maxRetries": self.max_retries,
+            "source": "request_retry",
         })
     }
 }

@@ -82,6 +82,16 @@ pub(crate) fn assistant_entry(
     ])
 }
 
+/// Something that the program itself has to tell.
+pub(crate) fn system_entry(stamp: &EntryStamp, members: Value) -> Value {
+    joined(&[
+        json!({"parentUuid": null, "isSidechain": false, "type": "system"}),
+        members,
+        json!({"timestamp": clock::timestamp(), "uuid": Uuid::new_v4()}),
+        stamp.members(),
+    ])
+}
+
 /// Something that happened beside the conversation. `rendered` is what the model is told about it,
 /// with the role it is told in.
 pub(crate) fn attachment_entry(

@@ -84,7 +84,7 @@ impl RequestRecords {
         entry["keep"] = json!(keep);
         entry["tail"] = json!(hashes[keep..]);
         entry["cacheControl"] = Value::Array(cache_marks(body));
-        entry["requestDigest"] = json!(hash(body));
+        entry["requestDigest"] = json!(hash(&what_counts(body, betas)));
         transcript.note(entry);
         *self.last.borrow_mut() = Some((id, hashes));
     }
@@ -101,6 +101,15 @@ pub(crate) struct RecordedRequest<'a> {
     /// The `anthropic-beta` header.
     pub(crate) betas: &'a str,
     pub(crate) id: Uuid,
+}
+
+/// What makes one request differ from another: how its reply comes is no part of it (observed on CLI 2.1.316).
+fn what_counts(body: &Value, betas: &str) -> Value {
+    let mut body = body.clone();
+    if let Some(members) = body.as_object_mut() {
+        members.shift_remove("stream");
+    }
+    json!({"body": body, "betas": betas})
 }
 
 /// The system prompt without what changes from request to request.

@@ -11,7 +11,7 @@ use crate::usage::Tokens;
 
 use super::result::synthetic_message;
 
-/// Tokens that a turn may use, as the model is told.
+/// Tokens that a conversation may use, as the model is told.
 const TOKEN_BUDGET: u64 = 15_000_000;
 
 /// A prompt comes or goes.
@@ -189,7 +189,7 @@ pub(crate) fn snapshot_prompt(session: &Session) {
     session.transcript.chain(entry);
 }
 
-/// Tells the model how many tokens are left to the turn.
+/// Tells the model how many tokens are left.
 pub(crate) fn remind_of_tokens(session: &Session, used: Tokens) {
     let left = TOKEN_BUDGET.saturating_sub(used.total());
     let text = format!("<total_tokens>{left} tokens left</total_tokens>");

@@ -12,11 +12,12 @@ use uuid::Uuid;
 use super::run::Turn;
 use crate::messages_api::{
     ApiFailure, FailureReport, Features, Model, ReplyAssembler, ReplyStep, ReplyStream,
-    RequestContext, RetryPlan, fetch_whole_reply, open_stream, request_body,
+    RequestContext, RequestHead, RetryPlan, fetch_whole_reply, open_stream, request_body,
 };
 use crate::scripted::{self, ScriptedReply};
 use crate::tools;
-use crate::transcript::{RecordedRequest, api_messages};
+use crate::transcript::{RecordedRequest, api_messages, system_entry};
+use crate::usage::Tokens;
 
 /// How a model call ended.
 pub(crate) enum StepEnd {
@@ -38,7 +39,7 @@ pub(crate) enum Cut {
 }
 
 impl Cut {
-    pub(crate) fn text(self) -> &'static str {
+    fn text(self) -> &'static str {
         match self {
             Self::Connection => {
                 "API Error: Connection lost mid-response. The response above may be incomplete."
@@ -46,6 +47,14 @@ impl Cut {
             Self::Server => {
                 "API Error: Server error mid-response. The response above may be incomplete."
             }
+        }
+    }
+
+    /// What the user is told; `last` when nothing more is tried.
+    pub(crate) fn report(self, last: bool) -> FailureReport {
+        match self {
+            Self::Connection => FailureReport::cut_off(self.text(), last),
+            Self::Server => FailureReport::broken_off(self.text()),
         }
     }
 }
@@ -73,6 +82,20 @@ struct Received {
     reply: ReplyAssembler,
     blocks: Vec<ShownBlock>,
     request_id: Option<String>,
+    delivery: Delivery,
+}
+
+/// How a reply came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    Streamed,
+    Whole,
+}
+
+impl Received {
+    fn usage(&self) -> Tokens {
+        Tokens::read(self.reply.usage())
+    }
 }
 
 struct ShownBlock {
@@ -102,6 +125,8 @@ struct Caller<'a> {
     retries: RetryPlan,
     max_tokens: u64,
     stream: bool,
+    /// A connection was not dropped so far.
+    keep_alive: bool,
 }
 
 impl<'a> Caller<'a> {
@@ -114,6 +139,7 @@ impl<'a> Caller<'a> {
             max_tokens: own_limit.unwrap_or_else(|| model.max_output_tokens()),
             features: Features::default(),
             stream: true,
+            keep_alive: true,
             turn,
             model,
         }
@@ -181,7 +207,10 @@ impl<'a> Caller<'a> {
         let session = &self.turn.session;
         if announced {
             session.output.frame(&retry.frame(session.id));
+            let entry = system_entry(&session.stamp, retry.entry_members());
+            session.transcript.chain(entry);
         }
+        self.keep_alive &= failure != ApiFailure::ConnectionDropped;
         tokio::select! {
             () = self.turn.interrupt.cancelled() => Some(StepEnd::Interrupted),
             () = tokio::time::sleep(retry.delay) => None,
@@ -224,6 +253,15 @@ impl<'a> Caller<'a> {
         request_body(&context, &messages, self.features, self.stream)
     }
 
+    fn head(&self) -> RequestHead<'_> {
+        RequestHead {
+            session_id: self.turn.session.id,
+            model: &self.model,
+            features: self.features,
+            keep_alive: self.keep_alive,
+        }
+    }
+
     fn record(&self, body: &Value) -> Uuid {
         let session = &self.turn.session;
         let id = Uuid::new_v4();
@@ -244,14 +282,7 @@ impl<'a> Caller<'a> {
         let body = self.body();
         let reference = self.record(&body);
         let session = Rc::clone(&self.turn.session);
-        let fetched = fetch_whole_reply(
-            session.http(),
-            &session.environment,
-            session.id,
-            &self.model,
-            self.features,
-            &body,
-        );
+        let fetched = fetch_whole_reply(session.http(), &session.environment, self.head(), &body);
         let fetched = tokio::select! {
             () = self.turn.interrupt.cancelled() => return AttemptEnd::Interrupted,
             fetched = fetched => fetched,
@@ -270,7 +301,7 @@ impl<'a> Caller<'a> {
         request_id: Option<String>,
         reference: Uuid,
     ) -> Received {
-        self.turn.times.note_first_event();
+        self.turn.times.note_first_words();
         let mut reply = ReplyAssembler::default();
         reply.apply(&json!({"type": "message_start", "message": message}));
         reply.apply(&json!({
@@ -285,6 +316,7 @@ impl<'a> Caller<'a> {
             reply,
             blocks: Vec::new(),
             request_id,
+            delivery: Delivery::Whole,
         };
         let blocks = message["content"].as_array().into_iter().flatten();
         for (index, block) in (0..).zip(blocks) {
@@ -337,14 +369,7 @@ impl<'a> Caller<'a> {
                 "session_id": session.id,
             }));
         }
-        let opened = open_stream(
-            session.http(),
-            &session.environment,
-            session.id,
-            &self.model,
-            self.features,
-            &body,
-        );
+        let opened = open_stream(session.http(), &session.environment, self.head(), &body);
         let requested = Instant::now();
         let opened = tokio::select! {
             () = self.turn.interrupt.cancelled() => return AttemptEnd::Interrupted,
@@ -353,6 +378,26 @@ impl<'a> Caller<'a> {
         match opened {
             Ok(stream) => self.receive(stream, requested, reference).await,
             Err(failure) => AttemptEnd::Failed(failure),
+        }
+    }
+
+    /// What a lost reply had used counts for the turn, and is paid for unless the request without streaming takes its
+    /// place (observed on CLI 2.1.316).
+    fn account(&mut self, lost: Tokens, end: AttemptEnd) -> AttemptEnd {
+        match end {
+            AttemptEnd::FallBack(_) => self.turn.tokens.add(lost),
+            AttemptEnd::Retry { .. } => self.charge(lost),
+            _ => {}
+        }
+        end
+    }
+
+    fn charge(&mut self, tokens: Tokens) {
+        self.turn.tokens.add(tokens);
+        if tokens != Tokens::default() {
+            self.turn.bill.add(&self.model, tokens);
+            let mut ledger = self.turn.session.ledger.borrow_mut();
+            ledger.bill.add(&self.model, tokens);
         }
     }
 
@@ -367,6 +412,7 @@ impl<'a> Caller<'a> {
             reply: ReplyAssembler::default(),
             blocks: Vec::new(),
             request_id: stream.request_id.clone(),
+            delivery: Delivery::Streamed,
         };
         loop {
             let event = tokio::select! {
@@ -383,8 +429,14 @@ impl<'a> Caller<'a> {
             };
             let event = match event {
                 Some(Ok(event)) => event,
-                Some(Err(fault)) => return ending::of_fault(received, &fault),
-                None => return ending::of_stream(received),
+                Some(Err(fault)) => {
+                    let lost = received.usage();
+                    return self.account(lost, ending::of_fault(received, &fault));
+                }
+                None => {
+                    let lost = received.usage();
+                    return self.account(lost, ending::of_stream(received));
+                }
             };
             self.turn.times.note_first_event();
             let step = received.reply.apply(&event);
@@ -394,7 +446,8 @@ impl<'a> Caller<'a> {
                     self.show_event(&received, &event, requested);
                 }
                 ReplyStep::Error { kind, message } => {
-                    return ending::of_error(received, kind, message);
+                    let lost = received.usage();
+                    return self.account(lost, ending::of_error(received, kind, message));
                 }
                 ReplyStep::Unreadable => return AttemptEnd::FallBack(ApiFailure::EmptyStream),
                 ReplyStep::Thinking { estimated_tokens } => {

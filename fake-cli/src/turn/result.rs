@@ -36,7 +36,10 @@ pub(crate) enum Finish {
 pub(crate) struct Times {
     started: Instant,
     request: Option<Instant>,
+    /// Of a streamed reply.
     first_event: Option<Instant>,
+    /// Of any reply.
+    first_words: Option<Instant>,
     first_frame: Option<Instant>,
 }
 
@@ -46,6 +49,7 @@ impl Times {
             started,
             request: None,
             first_event: None,
+            first_words: None,
             first_frame: None,
         }
     }
@@ -56,6 +60,11 @@ impl Times {
 
     pub(crate) fn note_first_event(&mut self) {
         self.first_event.get_or_insert_with(Instant::now);
+        self.note_first_words();
+    }
+
+    pub(crate) fn note_first_words(&mut self) {
+        self.first_words.get_or_insert_with(Instant::now);
     }
 
     pub(crate) fn note_first_frame(&mut self) {
@@ -105,7 +114,7 @@ pub(crate) fn result_frame(turn: &mut Turn, finish: Finish) -> Value {
     if with_times {
         frame.insert(
             "ttft_ms".into(),
-            json!(turn.times.since_start(turn.times.first_event)),
+            json!(turn.times.since_start(turn.times.first_words)),
         );
     }
     if let Finish::Deferred { call, input } = &finish {
@@ -120,11 +129,16 @@ pub(crate) fn result_frame(turn: &mut Turn, finish: Finish) -> Value {
         let times = &turn.times;
         let moments = [
             ("ttft_stream_ms", times.first_event),
-            ("time_to_request_ms", times.request),
+            (
+                "time_to_request_ms",
+                times.request.filter(|_| times.first_event.is_some()),
+            ),
             ("first_content_frame_ms", times.first_frame),
         ];
         for (name, moment) in moments {
-            frame.insert(name.into(), json!(times.since_start(moment)));
+            if let Some(since) = times.since_start(moment) {
+                frame.insert(name.into(), json!(since));
+            }
         }
     }
     close(&session, frame, &turn.bill, is_error)
@@ -144,6 +158,9 @@ fn add_outcome(frame: &mut Map<String, Value>, turn: &Turn, finish: &Finish, sto
         Finish::Failed(report) => {
             frame.insert("subtype".into(), json!("success"));
             frame.insert("api_error_status".into(), report.status.clone());
+            if let Some(api_error) = report.api_error {
+                frame.insert("api_error".into(), json!(api_error));
+            }
             frame.insert("result".into(), json!(report.text));
         }
         Finish::MaxTurns => {
@@ -358,6 +375,9 @@ pub(crate) fn show_synthetic_reply(session: &Session, report: &FailureReport) {
         frame["error"] = json!(report.error);
         members["error"] = json!(report.error);
     }
+    if let Some(api_error) = report.api_error {
+        members["apiError"] = json!(api_error);
+    }
     if let Some(request_id) = &report.request_id {
         frame["request_id"] = json!(request_id);
         members["requestId"] = json!(request_id);
@@ -367,6 +387,9 @@ pub(crate) fn show_synthetic_reply(session: &Session, report: &FailureReport) {
         frame["api_error_status"] = report.status.clone();
         members["apiErrorStatus"] = report.status.clone();
     }
+    if let Some(api_error) = report.api_error {
+        frame["api_error"] = json!(api_error);
+    }
     session.output.frame(&frame);
     let entry = assistant_entry(
         &session.stamp,
@@ -374,7 +397,7 @@ pub(crate) fn show_synthetic_reply(session: &Session, report: &FailureReport) {
         uuid,
         &timestamp,
         members,
-        json!({"perTurnEffort": null}),
+        report.entry_members.clone(),
     );
     session.transcript.chain(entry);
 }

@@ -39,6 +39,8 @@ pub(crate) struct Turn {
     pub(crate) deferred: Option<(Call, Value)>,
     pub(crate) turns: u64,
     pub(crate) tokens: Tokens,
+    /// What the last reply used; the next request is told what that leaves.
+    pub(crate) reply_tokens: Tokens,
     pub(crate) bill: Bill,
     pub(crate) times: Times,
     pub(crate) last_text: String,
@@ -142,6 +144,7 @@ impl Turn {
             deferred: None,
             turns: 1,
             tokens: Tokens::default(),
+            reply_tokens: Tokens::default(),
             bill: Bill::default(),
             times: Times::starting(Instant::now()),
             last_text: String::new(),
@@ -196,7 +199,9 @@ impl Turn {
                 settled = self.calls.next_settled() => self.settle(&settled),
             }
         }
-        context::snapshot_prompt(&self.session);
+        if cut.is_none() {
+            context::snapshot_prompt(&self.session);
+        }
         if self.ended_by_host {
             return Some(self.aborted_tools());
         }
@@ -224,7 +229,7 @@ impl Turn {
                 return Some(Finish::MaxTurns);
             }
             context::absorb_queued_prompts(&self.session);
-            context::remind_of_tokens(&self.session, self.tokens);
+            context::remind_of_tokens(&self.session, self.reply_tokens);
             context::note_progress(&self.session);
             return None;
         }

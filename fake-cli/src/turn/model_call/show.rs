@@ -6,14 +6,12 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Caller, Cut, Received, ShownBlock, StepEnd, milliseconds};
+use super::{Caller, Cut, Delivery, Received, ShownBlock, StepEnd, milliseconds};
 use crate::clock;
-use crate::messages_api::FailureReport;
 use crate::quirks::Quirk;
 use crate::tools;
 use crate::transcript::assistant_entry;
 use crate::turn::{events, result};
-use crate::usage::Tokens;
 
 impl Caller<'_> {
     /// Shows one complete block and starts it, if it is a tool use.
@@ -42,7 +40,11 @@ impl Caller<'_> {
         let message = received.reply.message();
         let mut shown = message.clone();
         shown["content"] = json!([block]);
-        shown["stop_reason"] = Value::Null;
+        if received.delivery == Delivery::Streamed {
+            shown["stop_reason"] = Value::Null;
+        } else {
+            shown["usage"] = received.usage().usage();
+        }
         shown["context_management"] = Value::Null;
         let mut frame = json!({
             "type": "assistant",
@@ -65,7 +67,9 @@ impl Caller<'_> {
             frame["thinking_display"] = json!("updates");
         }
         session.output.frame(&frame);
-        self.turn.times.note_first_frame();
+        if received.delivery == Delivery::Streamed {
+            self.turn.times.note_first_frame();
+        }
         if block["type"] == "tool_use" {
             session.note_tool_use(block["name"].as_str().unwrap_or_default());
             self.turn.accept_call(&block, uuid);
@@ -146,7 +150,7 @@ impl Caller<'_> {
     }
 
     /// The reply counts: its blocks are written with what is known at its end.
-    pub(super) fn accept(mut self, received: Received, cut: Option<Cut>) -> StepEnd {
+    pub(super) fn accept(mut self, mut received: Received, cut: Option<Cut>) -> StepEnd {
         self.turn.stop_reason = received.reply.stop_reason().clone();
         let visible = received.blocks.iter().any(|shown| is_visible(&shown.block));
         if received.blocks.is_empty() {
@@ -156,16 +160,17 @@ impl Caller<'_> {
             .blocks
             .iter()
             .any(|shown| shown.block["type"] == "tool_use");
+        if cut.is_some() {
+            received
+                .reply
+                .end_early(if called { "tool_use" } else { "end_turn" });
+        }
         self.write(&received);
-        let cut_words = cut.filter(|_| !called);
         if let Some(cut) = cut.filter(|_| called) {
-            let report = FailureReport::incomplete(cut.text());
-            result::show_synthetic_reply(&self.turn.session, &report);
+            self.turn.release_held();
+            result::show_synthetic_reply(&self.turn.session, &cut.report(false));
         }
-        StepEnd::Reply {
-            cut: cut_words,
-            visible,
-        }
+        StepEnd::Reply { cut, visible }
     }
 
     pub(super) fn keep_interrupted(&mut self, mut received: Received) {
@@ -182,19 +187,24 @@ impl Caller<'_> {
 
     fn write(&mut self, received: &Received) {
         let session = Rc::clone(&self.turn.session);
-        if received.reply.has_started() {
-            let tokens = Tokens::read(received.reply.usage());
-            self.turn.tokens.add(tokens);
-            self.turn.bill.add(&self.model, tokens);
-            session.ledger.borrow_mut().bill.add(&self.model, tokens);
+        self.turn.reply_tokens = received.usage();
+        let knows_end = received.reply.knows_its_end();
+        match received.reply.has_started() {
+            true if knows_end => self.charge(received.usage()),
+            true => self.turn.tokens.add(received.usage()),
+            false => {}
         }
         for shown in &received.blocks {
             let mut message = received.reply.message().clone();
             message["content"] = json!([shown.block]);
             message["stop_reason"] = received.reply.stop_reason().clone();
             message["stop_sequence"] = received.reply.stop_sequence().clone();
-            message["usage"] = Tokens::read(received.reply.usage()).usage();
-            message["stop_details"] = Value::Null;
+            if knows_end {
+                message["usage"] = received.usage().usage();
+            }
+            if received.delivery == Delivery::Streamed && received.reply.saw_message_delta() {
+                message["stop_details"] = Value::Null;
+            }
             let mut members = json!({"apiBlockIndex": shown.index});
             if let Some(request_id) = &received.request_id {
                 members["requestId"] = json!(request_id);

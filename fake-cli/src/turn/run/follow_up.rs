@@ -57,7 +57,7 @@ impl Turn {
         if let Some(cut) = cut {
             self.injections.cut += 1;
             if self.injections.cut > 3 {
-                return Some(self.fail(&FailureReport::incomplete(cut.text())));
+                return Some(self.fail(&cut.report(true)));
             }
             self.inject(texts::CUT_OFF, Companion::Yes);
             return None;

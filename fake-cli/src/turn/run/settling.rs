@@ -85,7 +85,7 @@ impl Turn {
         }
     }
 
-    pub(super) fn release_held(&mut self) {
+    pub(in crate::turn) fn release_held(&mut self) {
         for record in self.held.take().into_iter().flatten() {
             record.write(&self.session);
         }
