@@ -45,6 +45,10 @@ pub(crate) struct Ledger {
     pub(crate) tools_used_again: bool,
     pub(crate) last_prompt: Option<String>,
     pub(crate) started_at_ms: u64,
+    /// Of the last reply and everything before it.
+    pub(crate) context_tokens: u64,
+    pub(crate) lines_added: usize,
+    pub(crate) lines_removed: usize,
     /// Whether this process has something to save beside the conversation.
     pub(crate) touched: bool,
     /// Whether this session has noted its progress before.
@@ -269,8 +273,8 @@ impl Session {
             "totalAPIDuration": milliseconds(ledger.api_time),
             "totalAPIDurationWithoutRetries": milliseconds(ledger.api_time),
             "totalToolDuration": milliseconds(ledger.tool_time),
-            "totalLinesAdded": 0,
-            "totalLinesRemoved": 0,
+            "totalLinesAdded": ledger.lines_added,
+            "totalLinesRemoved": ledger.lines_removed,
             "totalDuration": milliseconds(self.process_started.elapsed()),
             "startTime": ledger.started_at_ms,
             "modelUsage": ledger.bill.saved(),

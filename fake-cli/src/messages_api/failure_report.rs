@@ -13,8 +13,8 @@ pub(crate) struct FailureReport {
     pub(crate) terminal_reason: &'static str,
     pub(crate) status: Value,
     pub(crate) request_id: Option<String>,
-    /// The model refused, which its stop reason says too.
-    pub(crate) refusal: bool,
+    /// The reply in which the model refused, which the stop reason says too.
+    pub(crate) refused_message_id: Option<String>,
     /// Members that only the transcript entry has.
     pub(crate) entry_members: Value,
 }
@@ -32,7 +32,7 @@ impl FailureReport {
             terminal_reason,
             status: Value::Null,
             request_id: None,
-            refusal: false,
+            refused_message_id: None,
             entry_members: json!({"perTurnEffort": null}),
         }
     }
@@ -91,15 +91,27 @@ impl FailureReport {
             "API Error: Claude's response exceeded the {limit} output token maximum. To configure \
              this behavior, set the CLAUDE_CODE_MAX_OUTPUT_TOKENS environment variable."
         );
-        Self::new(text, "max_output_tokens", "api_error")
+        Self {
+            api_error: Some("max_output_tokens"),
+            entry_members: json!({}),
+            ..Self::new(text, "max_output_tokens", "api_error")
+        }
     }
 
     /// The model refused twice.
-    pub(crate) fn refused(model: &str) -> Self {
-        let text =
-            format!("API Error: {model} can't help with this. Start a new session to continue.");
+    pub(crate) fn refused(model: &str, request_id: Option<&str>, message_id: &str) -> Self {
+        let mut text = format!(
+            "API Error: {model} can't help with this. Start a new session to continue.\n\n\
+             Learn more: https://www.anthropic.com/legal/aup"
+        );
+        if let Some(request_id) = request_id {
+            text.push_str(&format!("\n\nRequest ID: {request_id}"));
+        }
+        text.push_str(&format!("\n\nMessage ID: {message_id}"));
         Self {
-            refusal: true,
+            request_id: request_id.map(str::to_owned),
+            refused_message_id: Some(message_id.to_owned()),
+            entry_members: json!({}),
             ..Self::new(text, "invalid_request", "api_error")
         }
     }

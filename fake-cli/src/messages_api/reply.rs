@@ -28,7 +28,6 @@ pub(crate) struct ReplyAssembler {
     open: Vec<OpenBlock>,
     closed_blocks: usize,
     stop_reason: Value,
-    stop_sequence: Value,
     final_usage: Value,
     stopped: bool,
     saw_message_delta: bool,
@@ -69,7 +68,6 @@ impl ReplyAssembler {
             Some("message_delta") => {
                 self.saw_message_delta = true;
                 self.stop_reason = event["delta"]["stop_reason"].clone();
-                self.stop_sequence = event["delta"]["stop_sequence"].clone();
                 merge_usage(&mut self.final_usage, &event["usage"]);
                 ReplyStep::Progress
             }
@@ -182,10 +180,6 @@ impl ReplyAssembler {
 
     pub(crate) fn stop_reason(&self) -> &Value {
         &self.stop_reason
-    }
-
-    pub(crate) fn stop_sequence(&self) -> &Value {
-        &self.stop_sequence
     }
 
     /// The usage after everything that has come.

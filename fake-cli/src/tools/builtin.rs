@@ -110,6 +110,14 @@ impl Builtin {
         }
     }
 
+    /// A call's input as it is shown and recorded.
+    pub(crate) fn complete(self, input: &Value) -> Value {
+        match self {
+            Self::Edit => edit::complete(input),
+            _ => input.clone(),
+        }
+    }
+
     /// Checks an input before any hook sees it, and fills in defaults.
     ///
     /// # Errors

@@ -87,8 +87,8 @@ impl Transcript {
     }
 
     /// Forgets the last reply, unwritten and as far as the model is concerned: it made no sense
-    /// (observed on CLI 2.1.316).
-    pub(crate) fn retract_last_reply(&self) {
+    /// (observed on CLI 2.1.316). Returns the uuids of its entries.
+    pub(crate) fn retract_last_reply(&self) -> Vec<Value> {
         let mut entries = self.entries.borrow_mut();
         let is_reply = |entry: &Value| entry["type"] == "assistant";
         let Some(message_id) = entries
@@ -97,13 +97,19 @@ impl Transcript {
             .find(|entry| is_reply(entry))
             .map(|entry| entry["message"]["id"].clone())
         else {
-            return;
+            return Vec::new();
         };
         let stays = |entry: &Value| !is_reply(entry) || entry["message"]["id"] != message_id;
+        let retracted = entries
+            .iter()
+            .filter(|entry| !stays(entry))
+            .map(|entry| entry["uuid"].clone())
+            .collect();
         entries.retain(stays);
         self.unwritten.borrow_mut().retain(stays);
         let last = entries.last().map(|entry| entry["uuid"].clone());
         *self.parent.borrow_mut() = last.unwrap_or(Value::Null);
+        retracted
     }
 
     /// The uuid of the chain's last entry.

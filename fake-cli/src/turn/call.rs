@@ -53,6 +53,8 @@ pub(crate) struct Settled {
 pub(crate) struct HookTraces {
     /// How many PreToolUse hooks answered.
     pub(crate) answered: usize,
+    /// How many PostToolUse hooks answered.
+    pub(crate) answered_after: usize,
     pub(crate) additional_contexts: Vec<(String, String)>,
     pub(crate) blocking: Vec<(String, String)>,
     /// A hook wants the turn to end, for this reason.
@@ -383,6 +385,9 @@ async fn finish(
         Some(&call.id),
     )
     .await;
+    if event == "PostToolUse" {
+        traces.answered_after = answers.len();
+    }
     for answer in answers {
         let context = answer
             .additional_context

@@ -4,14 +4,16 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::clock;
+use crate::frames;
 use crate::permissions::texts;
 use crate::session::Session;
-use crate::transcript::{assistant_entry, attachment_entry, has_tool_result, user_entry};
-use crate::usage::Tokens;
+use crate::transcript::{
+    assistant_entry, attachment_entry, has_tool_result, system_entry, user_entry,
+};
 
 use super::result::synthetic_message;
 
-/// Tokens that a conversation may use, as the model is told.
+/// Tokens that a turn may add to the conversation, as the model is told.
 const TOKEN_BUDGET: u64 = 15_000_000;
 
 /// A prompt comes or goes.
@@ -64,7 +66,7 @@ pub(crate) fn write_continuation(session: &Session, prompt_id: Uuid, uuid: Uuid,
 /// Tells the model where it is; once a session, later only how many tokens are left.
 pub(crate) fn announce(session: &Session) {
     if has_attachment(session, "environment") {
-        remind_of_tokens(session, Tokens::default());
+        remind_of_tokens(session, 0);
         return;
     }
     let stamp = &session.stamp;
@@ -104,7 +106,7 @@ pub(crate) fn announce(session: &Session) {
         }),
         Some(("system", &identity)),
     );
-    remind_of_tokens(session, Tokens::default());
+    remind_of_tokens(session, 0);
     note_latch(session);
     chain(json!({"type": "session_context", "context": {}}), None);
     let date = clock::date();
@@ -189,9 +191,9 @@ pub(crate) fn snapshot_prompt(session: &Session) {
     session.transcript.chain(entry);
 }
 
-/// Tells the model how many tokens are left.
-pub(crate) fn remind_of_tokens(session: &Session, used: Tokens) {
-    let left = TOKEN_BUDGET.saturating_sub(used.total());
+/// Tells the model how many tokens are left to the turn.
+pub(crate) fn remind_of_tokens(session: &Session, used: u64) {
+    let left = TOKEN_BUDGET.saturating_sub(used);
     let text = format!("<total_tokens>{left} tokens left</total_tokens>");
     let attachment = json!({"type": "total_tokens_reminder", "text": text});
     let entry = attachment_entry(&session.stamp, attachment, Some(("system", &text)));
@@ -213,16 +215,56 @@ pub(crate) fn additional_context(session: &Session, event: &str, text: &str) {
 }
 
 /// A Stop hook made the model go on.
-pub(crate) fn stop_hook_objected(session: &Session, reason: &str) {
+pub(crate) fn stop_hook_objected(session: &Session, question: &str, reason: &str) {
     let attachment = json!({
         "type": "hook_blocking_error",
         "hookName": "Stop:Callback",
-        "toolUseID": Uuid::new_v4(),
+        "toolUseID": question,
         "hookEvent": "Stop",
         "blockingError": {"blockingError": reason, "command": "callback"},
     });
     let told = format!("Stop:Callback hook blocking error from command: \"callback\": {reason}");
     let entry = attachment_entry(&session.stamp, attachment, Some(("system", &told)));
+    session.transcript.chain(entry);
+}
+
+/// Sums up what the Stop hooks said; `question` is the id under which they were asked.
+pub(crate) fn summarise_stop_hooks(
+    session: &Session,
+    question: &str,
+    hooks: usize,
+    objection: Option<&str>,
+) {
+    let errors: Vec<&str> = objection.into_iter().collect();
+    let members = json!({
+        "subtype": "stop_hook_summary",
+        "hookCount": hooks,
+        "hookInfos": vec![json!({"command": "callback"}); hooks],
+        "hookErrors": errors,
+        "hookAdditionalContext": [],
+        "preventedContinuation": false,
+        "stopReason": "",
+        "hasOutput": objection.is_some(),
+        "level": "suggestion",
+        "toolUseID": question,
+    });
+    session
+        .transcript
+        .chain(system_entry(&session.stamp, members));
+}
+
+/// Tells the person something, on the screen and in the transcript.
+pub(crate) fn inform(session: &Session, text: &str) {
+    let frame = frames::informational(session, text);
+    let members = json!({
+        "subtype": "informational",
+        "content": text,
+        "isMeta": false,
+        "level": "notice",
+    });
+    let mut entry = system_entry(&session.stamp, members);
+    entry["uuid"] = frame["uuid"].clone();
+    session.output.frame(&frame);
     session.transcript.chain(entry);
 }
 

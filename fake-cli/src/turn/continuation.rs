@@ -60,7 +60,7 @@ pub(crate) async fn resume_deferred_call(
     };
     let settled = run_or_stop(session, call, &turn).await;
     if let Ending::Deferred { input } = &settled.ending {
-        settle::show_hook_success(session, &settled.call);
+        settle::show_hook_success(session, &settled.call, "PreToolUse");
         let loaded = session.transcript.read(<[serde_json::Value]>::len);
         let entry = settle::deferral_entry(session, &settled.call, input);
         let frame = frames::attachment(session, &entry["attachment"], &entry["uuid"]);

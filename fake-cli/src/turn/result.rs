@@ -83,7 +83,7 @@ pub(crate) fn result_frame(turn: &mut Turn, finish: Finish) -> Value {
         Finish::Completed | Finish::MaxTurns | Finish::StoppedByHook => turn.stop_reason.clone(),
         Finish::Deferred { .. } => json!("tool_deferred"),
         Finish::Aborted { stop_reason, .. } => stop_reason.clone(),
-        Finish::Failed(report) if report.refusal => json!("refusal"),
+        Finish::Failed(report) if report.refused_message_id.is_some() => json!("refusal"),
         Finish::Failed(_) => json!("stop_sequence"),
     };
     let terminal_reason = match &finish {
@@ -361,7 +361,10 @@ fn close(session: &Session, mut frame: Map<String, Value>, bill: &Bill, is_error
 pub(crate) fn show_synthetic_reply(session: &Session, report: &FailureReport) {
     let uuid = Uuid::new_v4();
     let timestamp = clock::timestamp();
-    let message = synthetic_message(&report.text);
+    let mut message = synthetic_message(&report.text);
+    if report.refused_message_id.is_some() {
+        message["stop_reason"] = json!("refusal");
+    }
     let mut frame = json!({
         "type": "assistant",
         "message": message,
@@ -389,6 +392,10 @@ pub(crate) fn show_synthetic_reply(session: &Session, report: &FailureReport) {
     }
     if let Some(api_error) = report.api_error {
         frame["api_error"] = json!(api_error);
+    }
+    if let Some(message_id) = &report.refused_message_id {
+        frame["refused_message_id"] = json!(message_id);
+        members["refusedMessageId"] = json!(message_id);
     }
     session.output.frame(&frame);
     let entry = assistant_entry(

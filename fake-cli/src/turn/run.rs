@@ -41,6 +41,8 @@ pub(crate) struct Turn {
     pub(crate) tokens: Tokens,
     /// What the last reply used; the next request is told what that leaves.
     pub(crate) reply_tokens: Tokens,
+    /// Tokens of the conversation when the turn began.
+    context_before: u64,
     pub(crate) bill: Bill,
     pub(crate) times: Times,
     pub(crate) last_text: String,
@@ -145,6 +147,7 @@ impl Turn {
             turns: 1,
             tokens: Tokens::default(),
             reply_tokens: Tokens::default(),
+            context_before: session.ledger.borrow().context_tokens,
             bill: Bill::default(),
             times: Times::starting(Instant::now()),
             last_text: String::new(),
@@ -199,7 +202,8 @@ impl Turn {
                 settled = self.calls.next_settled() => self.settle(&settled),
             }
         }
-        if cut.is_none() {
+        let called = self.results_of_step > 0 || self.deferred.is_some();
+        if called && cut.is_none() {
             context::snapshot_prompt(&self.session);
         }
         if self.ended_by_host {
@@ -229,13 +233,20 @@ impl Turn {
                 return Some(Finish::MaxTurns);
             }
             context::absorb_queued_prompts(&self.session);
-            context::remind_of_tokens(&self.session, self.reply_tokens);
+            let used = self
+                .reply_tokens
+                .total()
+                .saturating_sub(self.context_before);
+            context::remind_of_tokens(&self.session, used);
             context::note_progress(&self.session);
             return None;
         }
         let finish = self.after_words(cut, visible)?;
-        if matches!(finish, Finish::Completed) && self.stop_hooks_object().await {
-            return None;
+        if matches!(finish, Finish::Completed) {
+            context::snapshot_prompt(&self.session);
+            if self.stop_hooks_object().await {
+                return None;
+            }
         }
         Some(finish)
     }

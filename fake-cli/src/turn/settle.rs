@@ -30,7 +30,7 @@ pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Optio
     let hook_denied =
         matches!(&settled.ending, Ending::Denied(denial) if denial.kind == DenialKind::Hook);
     if resumed && settled.hooks.answered > 0 && !hook_denied {
-        show_hook_success(session, call);
+        show_hook_success(session, call, "PreToolUse");
     }
     let uuid = Uuid::new_v4();
     let mut frame = json!({
@@ -54,6 +54,9 @@ pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Optio
         frame["tool_result_meta"] = json!([meta]);
     }
     session.output.frame(&frame);
+    if resumed && settled.hooks.answered_after > 0 {
+        show_hook_success(session, call, "PostToolUse");
+    }
     let entry = user_entry(
         &session.stamp,
         call.prompt_id,
@@ -139,12 +142,12 @@ fn notes(session: &Session, settled: &Settled) -> Vec<Value> {
 }
 
 /// In a resumed call, a hook's success is shown as an attachment that is not written.
-pub(crate) fn show_hook_success(session: &Session, call: &Call) {
+pub(crate) fn show_hook_success(session: &Session, call: &Call, event: &str) {
     let attachment = json!({
         "type": "hook_success",
-        "hookName": "PreToolUse:Callback",
+        "hookName": format!("{event}:Callback"),
         "toolUseID": call.id,
-        "hookEvent": "PreToolUse",
+        "hookEvent": event,
         "content": "",
         "command": "callback",
     });

@@ -41,11 +41,7 @@ pub(super) fn prepare(session: &Session, input: &Value) -> Result<Value, String>
             ));
         }
     }
-    let mut prepared = input.clone();
-    if prepared.get("replace_all").is_none() {
-        prepared["replace_all"] = json!(false);
-    }
-    Ok(prepared)
+    Ok(complete(input))
 }
 
 pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
@@ -68,12 +64,14 @@ pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
     if let Err(error) = std::fs::write(&path, &after) {
         return BuiltinOutcome::Error(format!("failed to write '{shown}': {error}"));
     }
+    let patch = structured_patch(&before, &after);
+    count_lines(session, &patch);
     let mut structured = json!({
         "filePath": shown,
         "oldString": old,
         "newString": new,
         "originalFile": before,
-        "structuredPatch": structured_patch(&before, &after),
+        "structuredPatch": patch,
         "userModified": false,
         "replaceAll": all,
     });
@@ -88,6 +86,28 @@ pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
         structured,
         states_success: false,
     }
+}
+
+/// The input with what the program itself adds to it, as it is shown and recorded (observed on CLI 2.1.316).
+pub(super) fn complete(input: &Value) -> Value {
+    let mut complete = input.clone();
+    if complete.is_object() && complete.get("replace_all").is_none() {
+        complete["replace_all"] = json!(false);
+    }
+    complete
+}
+
+/// Adds a patch's lines to those that the session has changed.
+pub(super) fn count_lines(session: &Session, patch: &Value) {
+    let hunks = patch.as_array().into_iter().flatten();
+    let lines: Vec<&str> = hunks
+        .flat_map(|hunk| hunk["lines"].as_array().into_iter().flatten())
+        .filter_map(Value::as_str)
+        .collect();
+    let count = |sign: char| lines.iter().filter(|line| line.starts_with(sign)).count();
+    let mut ledger = session.ledger.borrow_mut();
+    ledger.lines_added += count('+');
+    ledger.lines_removed += count('-');
 }
 
 /// One hunk from the first changed line to the last, with up to three lines around it.

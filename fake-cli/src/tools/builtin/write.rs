@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::edit::structured_patch;
+use super::edit::{count_lines, structured_patch};
 use super::{BuiltinOutcome, Parameter, paths, required};
 use crate::session::Session;
 
@@ -40,6 +40,11 @@ pub(super) fn run(session: &Session, input: &Value) -> BuiltinOutcome {
             json!([]),
         ),
     };
+    count_lines(session, &patch);
+    if original.is_none() {
+        // The end of the last line begins another one, to this count (observed on CLI 2.1.316).
+        session.ledger.borrow_mut().lines_added += content.split('\n').count();
+    }
     BuiltinOutcome::Success {
         content: json!(text),
         structured: json!({

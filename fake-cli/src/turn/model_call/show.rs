@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{Caller, Cut, Delivery, Received, ShownBlock, StepEnd, milliseconds};
 use crate::clock;
 use crate::quirks::Quirk;
-use crate::tools;
+use crate::tools::{self, Tool};
 use crate::transcript::assistant_entry;
 use crate::turn::{events, result};
 
@@ -30,6 +30,12 @@ impl Caller<'_> {
             if let Some(first) = first {
                 block["id"] = first.block["id"].clone();
             }
+        }
+        if block["type"] == "tool_use"
+            && let Some(Tool::Builtin(tool)) =
+                tools::find(&session, block["name"].as_str().unwrap_or_default())
+        {
+            block["input"] = tool.complete(&block["input"]);
         }
         if block["type"] == "text" {
             self.display_hook(index, &block).await;
@@ -188,6 +194,7 @@ impl Caller<'_> {
     fn write(&mut self, received: &Received) {
         let session = Rc::clone(&self.turn.session);
         self.turn.reply_tokens = received.usage();
+        session.ledger.borrow_mut().context_tokens = received.usage().total();
         let knows_end = received.reply.knows_its_end();
         match received.reply.has_started() {
             true if knows_end => self.charge(received.usage()),
@@ -198,7 +205,6 @@ impl Caller<'_> {
             let mut message = received.reply.message().clone();
             message["content"] = json!([shown.block]);
             message["stop_reason"] = received.reply.stop_reason().clone();
-            message["stop_sequence"] = received.reply.stop_sequence().clone();
             if knows_end {
                 message["usage"] = received.usage().usage();
             }
@@ -234,7 +240,10 @@ impl Caller<'_> {
 
 /// The MCP tool whose result the reply follows (observed on CLI 2.1.316).
 fn last_answered_mcp_tool(entries: &[Value]) -> Option<(String, String)> {
-    let answers = |entry: &&Value| entry["type"] == "user" || entry["type"] == "assistant";
+    let answers = |entry: &&Value| {
+        entry["type"] == "user"
+            || entry["type"] == "assistant" && entry["message"]["model"] != "<synthetic>"
+    };
     let last = entries.iter().rev().find(answers)?;
     if last.get("toolDenialKind").is_some() {
         return None;

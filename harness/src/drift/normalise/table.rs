@@ -94,6 +94,13 @@ const ROWS: &[Row] = &[
     (
         ANY,
         "**",
+        "^Your response above was stopped by a safety classifier — this is not a tool or API error\\.",
+        LeadIn,
+        "a long text of the CLI's own",
+    ),
+    (
+        ANY,
+        "**",
         "^(Error: )?Prompt is too long · the request is ~\\d+ tokens \\(limit \\d+\\)",
         LeadIn,
         "a long text of the CLI's own",
