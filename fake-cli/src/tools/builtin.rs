@@ -113,7 +113,7 @@ impl Builtin {
     /// A call's input as it is shown and recorded.
     pub(crate) fn complete(self, input: &Value) -> Value {
         match self {
-            Self::Edit => edit::complete(input),
+            Self::Edit if validate(self, input).is_ok() => edit::complete(input),
             _ => input.clone(),
         }
     }

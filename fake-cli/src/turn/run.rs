@@ -202,8 +202,7 @@ impl Turn {
                 settled = self.calls.next_settled() => self.settle(&settled),
             }
         }
-        let called = self.results_of_step > 0 || self.deferred.is_some();
-        if called && cut.is_none() {
+        if cut.is_none() && !self.was_stopped_short() {
             context::snapshot_prompt(&self.session);
         }
         if self.ended_by_host {
@@ -242,13 +241,18 @@ impl Turn {
             return None;
         }
         let finish = self.after_words(cut, visible)?;
-        if matches!(finish, Finish::Completed) {
-            context::snapshot_prompt(&self.session);
-            if self.stop_hooks_object().await {
-                return None;
-            }
+        if matches!(finish, Finish::Completed) && self.stop_hooks_object().await {
+            return None;
         }
         Some(finish)
+    }
+
+    /// Whether the reply ended before the model was done.
+    fn was_stopped_short(&self) -> bool {
+        let stopped_short = ["max_tokens", "model_context_window_exceeded", "refusal"];
+        self.stop_reason
+            .as_str()
+            .is_some_and(|reason| stopped_short.contains(&reason))
     }
 
     fn interrupted_in_tools(&mut self) -> Finish {
