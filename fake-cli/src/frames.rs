@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::session::{Prompt, Session};
 use crate::tools;
+use crate::transcript::session_path;
 
 /// Capabilities that the real program announces (observed on CLI 2.1.316).
 const INIT_CAPABILITIES: [&str; 14] = [
@@ -61,7 +62,7 @@ pub(crate) fn system_init(session: &Session) -> Value {
         "messaging_socket_path": socket,
         "fast_mode_state": "off",
         "fast_mode_disabled_reason": "sdk_opt_in_required",
-        "per_turn_effort_active": false,
+        "per_turn_effort_active": session.model.borrow().takes_effort_per_turn(),
         "ultrathink_available": false,
         "view_mode": "default",
     })
@@ -69,8 +70,13 @@ pub(crate) fn system_init(session: &Session) -> Value {
 
 /// Where the model would keep notes about the project.
 fn memory_path(session: &Session) -> String {
-    let transcript = session.transcript.path();
-    let project = transcript.parent().unwrap_or(transcript);
+    let environment = &session.environment;
+    let here = session_path(
+        &environment.config_directory,
+        &environment.working_directory,
+        session.id,
+    );
+    let project = here.parent().unwrap_or(&here);
     format!("{}/memory/", project.to_string_lossy())
 }
 

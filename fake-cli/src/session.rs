@@ -47,6 +47,8 @@ pub(crate) struct Ledger {
     pub(crate) started_at_ms: u64,
     /// Of the last reply and everything before it.
     pub(crate) context_tokens: u64,
+    /// Whether stderr has said that the program does not know the model.
+    pub(crate) unknown_model_told: bool,
     pub(crate) lines_added: usize,
     pub(crate) lines_removed: usize,
     /// Whether this process has something to save beside the conversation.
@@ -83,7 +85,7 @@ pub(crate) struct Session {
     pub(crate) rules: RefCell<Rules>,
     pub(crate) mode: Cell<PermissionMode>,
     pub(crate) model: RefCell<Model>,
-    pub(crate) system_prompt: RefCell<Option<String>>,
+    pub(crate) system_prompt: RefCell<Vec<String>>,
     pub(crate) prompts: PromptQueue,
     pub(crate) interrupts: Interrupts,
     pub(crate) ledger: RefCell<Ledger>,
@@ -132,7 +134,7 @@ impl Session {
             rules: RefCell::new(rules),
             mode: Cell::new(arguments.permission_mode),
             model: RefCell::new(Model::named(arguments.model.as_deref())),
-            system_prompt: RefCell::new(joined_prompts(
+            system_prompt: RefCell::new(prompt_parts(
                 arguments.system_prompt.as_deref(),
                 arguments.append_system_prompt.as_deref(),
             )),
@@ -278,14 +280,15 @@ impl Session {
             "totalDuration": milliseconds(self.process_started.elapsed()),
             "startTime": ledger.started_at_ms,
             "modelUsage": ledger.bill.saved(),
-            "hasUnknownModelCost": false,
+            "hasUnknownModelCost": ledger.bill.has_unknown_cost(),
         }));
     }
 }
 
-fn joined_prompts(own: Option<&str>, appended: Option<&str>) -> Option<String> {
-    let parts: Vec<&str> = [own, appended].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join("\n\n"))
+/// The application's own system prompt and what it adds to one, as far as it says so.
+fn prompt_parts(own: Option<&str>, appended: Option<&str>) -> Vec<String> {
+    let parts = [own, appended].into_iter().flatten();
+    parts.map(str::to_owned).collect()
 }
 
 /// Prompts that wait for a turn.

@@ -8,7 +8,7 @@ use crate::mcp::McpTool;
 use crate::permissions::{Allowance, AskReason};
 use crate::session::Session;
 
-pub(crate) use builtin::{Builtin, BuiltinOutcome};
+pub(crate) use builtin::{Builtin, BuiltinOutcome, Refusal};
 
 /// A tool that a session has.
 #[derive(Debug, Clone)]

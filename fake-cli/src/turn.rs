@@ -13,4 +13,4 @@ mod settle;
 pub(crate) use context::{note_mode, queue_operation};
 pub(crate) use continuation::resume_deferred_call;
 pub(crate) use result::fail_session;
-pub(crate) use run::{run_prompts, text_of};
+pub(crate) use run::run_prompts;

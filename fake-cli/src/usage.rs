@@ -83,6 +83,8 @@ struct ModelUsage {
     cost: f64,
     /// Whether an earlier process began to count; the order of the members tells.
     restored: bool,
+    /// Whether this process has asked the model.
+    charged: bool,
 }
 
 impl ModelUsage {
@@ -117,12 +119,14 @@ impl Bill {
         if let Some(usage) = self.models.iter_mut().find(|usage| usage.model == *model) {
             usage.tokens.add(tokens);
             usage.cost += cost;
+            usage.charged |= !restored;
         } else {
             self.models.push(ModelUsage {
                 model: model.clone(),
                 tokens,
                 cost,
                 restored,
+                charged: !restored,
             });
         }
     }
@@ -167,12 +171,24 @@ impl Bill {
                 value["cacheCreationEphemeral1hInputTokens"] =
                     json!(usage.tokens.cache_creation_1h);
             }
-            value["canonicalModel"] = json!(usage.model.name);
-            value["provider"] = json!("firstParty");
-            value["costBasis"] = json!("list");
+            if usage.charged {
+                value["canonicalModel"] = json!(usage.model.name);
+                value["provider"] = json!("firstParty");
+                let basis = if usage.model.is_known() {
+                    "list"
+                } else {
+                    "unknown"
+                };
+                value["costBasis"] = json!(basis);
+            }
             (usage.model.name.clone(), value)
         });
         Value::Object(entries.collect::<Map<_, _>>())
+    }
+
+    /// Whether a model was asked whose prices are only guessed.
+    pub(crate) fn has_unknown_cost(&self) -> bool {
+        self.models.iter().any(|usage| !usage.model.is_known())
     }
 
     /// The `modelUsage` of a `cost-state` entry.
@@ -209,9 +225,7 @@ impl Bill {
 
 /// Dollars at list prices.
 fn cost_of(model: &Model, tokens: Tokens) -> f64 {
-    let Some(prices) = model.prices() else {
-        return 0.0;
-    };
+    let prices = model.prices();
     let part = |count: u64, price: f64| count as f64 * price / 1_000_000.0;
     part(tokens.input, prices.input)
         + part(tokens.output, prices.output)

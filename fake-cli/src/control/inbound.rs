@@ -76,8 +76,9 @@ fn user(session: &Rc<Session>, frame: &Value) -> Result<(), FatalLine> {
         .as_str()
         .and_then(|uuid| Uuid::parse_str(uuid).ok())
         .unwrap_or_else(Uuid::new_v4);
-    let words = crate::turn::text_of(&frame["message"]["content"]);
-    crate::turn::queue_operation(session, "enqueue", Some(&words));
+    // Only plain words are worth a note (observed on CLI 2.1.316).
+    let words = frame["message"]["content"].as_str();
+    crate::turn::queue_operation(session, "enqueue", words);
     session.prompts.push(Prompt {
         uuid,
         content: frame["message"]["content"].clone(),
@@ -165,9 +166,13 @@ fn set_system_prompt(session: &Session, request: &Value) {
         _ => Vec::new(),
     };
     let appended = request["appendSystemPrompt"].as_str();
-    let parts: Vec<&str> = given.into_iter().chain(appended).collect();
+    let parts: Vec<String> = given
+        .into_iter()
+        .chain(appended)
+        .map(str::to_owned)
+        .collect();
     if !parts.is_empty() {
-        *session.system_prompt.borrow_mut() = Some(parts.join("\n\n"));
+        *session.system_prompt.borrow_mut() = parts;
     }
 }
 

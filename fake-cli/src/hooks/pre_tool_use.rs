@@ -37,7 +37,7 @@ pub(crate) struct PreToolUse {
     pub(crate) updated_input: Option<Value>,
     pub(crate) additional_contexts: Vec<String>,
     pub(crate) system_messages: Vec<String>,
-    /// How many hooks answered without an error.
+    /// How many hooks answered, in whatever way.
     pub(crate) answered: usize,
 }
 
@@ -54,15 +54,17 @@ pub(crate) async fn ask_pre_tool_use(
         .collect();
     let mut answers = Vec::new();
     let mut failure = None;
+    let mut unreadable = 0;
     while let Some(answer) = pending.next().await {
         match answer {
             Ok(answer) => answers.push(answer),
-            Err(Failure::Answered) => {}
+            Err(Failure::Answered) => unreadable += 1,
             Err(Failure::TimedOut) => failure = failure.or(Some(Verdict::TimedOut)),
             Err(Failure::InputClosed) => failure = failure.or(Some(Verdict::InputClosed)),
         }
     }
     let mut combined = combine(answers);
+    combined.answered += unreadable;
     if let Some(failure) = failure
         && !matches!(combined.verdict, Verdict::Deny { .. })
     {

@@ -29,6 +29,11 @@ impl SdkConnection {
         }
     }
 
+    /// What comes next is said on a new connection.
+    pub(super) fn restart(&self) {
+        self.next_id.set(0);
+    }
+
     /// The id that the next request gets.
     pub(super) fn upcoming_id(&self) -> u64 {
         self.next_id.get()

@@ -376,6 +376,7 @@ async fn connect_sdk(host: &Host, server: &Server) -> Result<(), ()> {
         .request(host, "initialize", Some(handshake()))
         .await;
     if let Err(RequestError::Refused(_)) = shaken {
+        connection.restart();
         shaken = connection
             .request(host, "initialize", Some(handshake()))
             .await;

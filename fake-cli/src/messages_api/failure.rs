@@ -104,6 +104,11 @@ impl ApiFailure {
         }
     }
 
+    /// Whether the API takes the credential for a wrong key.
+    pub(crate) fn refuses_key(&self) -> bool {
+        matches!(self, Self::Status(failure) if failure.status == 401 && failure.names_key())
+    }
+
     /// Whether a request without streaming may help where this one failed.
     pub(crate) fn suggests_whole_reply(&self) -> bool {
         matches!(self, Self::Status(failure) if failure.status == 404)
@@ -204,6 +209,10 @@ impl ApiFailure {
 }
 
 impl StatusFailure {
+    fn names_key(&self) -> bool {
+        self.message.contains("x-api-key")
+    }
+
     /// The status and the whole body.
     fn in_full(&self) -> String {
         format!("{} {}", self.status, self.body)
@@ -238,7 +247,7 @@ impl StatusFailure {
                 Some(mistake) => self.tell_mistake(mistake),
                 None => simple(plain, "unknown"),
             },
-            401 if message.contains("x-api-key") => simple(
+            401 if self.names_key() => simple(
                 "Invalid API key · Fix external API key".to_owned(),
                 "authentication_failed",
             ),

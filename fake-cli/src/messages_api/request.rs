@@ -12,7 +12,7 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) session_id: Uuid,
     pub(crate) version: &'a str,
     pub(crate) entrypoint: &'a str,
-    pub(crate) system_prompt: Option<String>,
+    pub(crate) system_prompt: &'a [String],
     pub(crate) tools: Vec<Value>,
     pub(crate) max_tokens: u64,
 }
@@ -37,11 +37,24 @@ impl Features {
 
     /// The `anthropic-beta` header.
     pub(crate) fn betas(self, model: &Model) -> String {
-        let mut betas = vec![
-            "claude-code-20250219",
-            "interleaved-thinking-2025-05-14",
-            "context-management-2025-06-27",
-        ];
+        let mut betas = match model.effort() {
+            Some(_) => vec![
+                "claude-code-20250219",
+                "interleaved-thinking-2025-05-14",
+                "context-management-2025-06-27",
+            ],
+            None => vec![
+                "interleaved-thinking-2025-05-14",
+                "context-management-2025-06-27",
+                "claude-code-20250219",
+            ],
+        };
+        if model.takes_effort_per_turn() {
+            betas.push("per-turn-control-2026-07-01");
+        }
+        if model.takes_tool_changes() {
+            betas.push("mid-conversation-tool-changes-2026-07-01");
+        }
         if self == Self::All {
             betas.push("thinking-token-count-2026-05-13");
         }
@@ -70,11 +83,24 @@ pub(crate) fn request_body(
     if features != Features::WithoutDisplayUpdates {
         thinking["display"] = json!("updates");
     }
+    let mut messages = messages.to_vec();
+    if let Some(effort) = context
+        .model
+        .effort()
+        .filter(|_| context.model.takes_effort_per_turn())
+    {
+        for message in messages
+            .iter_mut()
+            .filter(|message| message["role"] == "system")
+        {
+            message["output_config"] = json!({"effort": effort});
+        }
+    }
     let mut body = json!({
         "model": context.model.name,
         "messages": messages,
         "system": system(context),
-        "tools": context.tools,
+        "tools": with_placeholder(context),
         "metadata": {"user_id": user_id(context.session_id)},
         "max_tokens": context.max_tokens,
         "thinking": thinking,
@@ -85,6 +111,21 @@ pub(crate) fn request_body(
     }
     body["stream"] = json!(stream);
     body
+}
+
+/// Before its last tool, a request that may change them keeps a place (observed on CLI 2.1.316).
+fn with_placeholder(context: &RequestContext<'_>) -> Vec<Value> {
+    let mut tools = context.tools.clone();
+    if context.model.takes_tool_changes() && !tools.is_empty() {
+        let placeholder = json!({
+            "name": "DeferredToolPlaceholder",
+            "description": "Keeps a place for tools that come later.",
+            "input_schema": {"type": "object", "properties": {}},
+            "defer_loading": true,
+        });
+        tools.insert(tools.len() - 1, placeholder);
+    }
+    tools
 }
 
 fn system(context: &RequestContext<'_>) -> Value {
@@ -100,14 +141,15 @@ fn system(context: &RequestContext<'_>) -> Value {
             "cache_control": {"type": "ephemeral"},
         }),
     ];
-    if let Some(prompt) = context
-        .system_prompt
-        .as_deref()
-        .filter(|prompt| !prompt.is_empty())
-    {
+    let parts = context.system_prompt.iter();
+    let spoken: Vec<&str> = parts
+        .map(String::as_str)
+        .filter(|part| !part.is_empty())
+        .collect();
+    if !spoken.is_empty() {
         blocks.push(json!({
             "type": "text",
-            "text": prompt,
+            "text": spoken.join("\n\n"),
             "cache_control": {"type": "ephemeral"},
         }));
     }

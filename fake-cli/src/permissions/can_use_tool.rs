@@ -16,7 +16,10 @@ pub(crate) enum HostVerdict {
 }
 
 /// Reads an answer; whatever is not one of the two documented forms refuses the call.
-pub(crate) fn read_host_verdict(answer: Result<Value, HostError>) -> HostVerdict {
+pub(crate) fn read_host_verdict(
+    answer: Result<Value, HostError>,
+    asked_by_hook: bool,
+) -> HostVerdict {
     let deny = |text: String, kind| HostVerdict::Deny(Denial { text, kind });
     let answer = match answer {
         Ok(answer) => answer,
@@ -39,8 +42,16 @@ pub(crate) fn read_host_verdict(answer: Result<Value, HostError>) -> HostVerdict
                 .cloned()
                 .unwrap_or_else(|| json!([])),
         },
-        (Some("deny"), Some(_)) if answer["interrupt"] == Value::Bool(true) => {
-            deny(texts::REJECTED.to_owned(), DenialKind::HostInterrupt)
+        (Some("deny"), Some(message)) if answer["interrupt"] == Value::Bool(true) => {
+            let (text, kind) = if asked_by_hook {
+                (message, DenialKind::HostInterruptForHook)
+            } else {
+                (texts::REJECTED, DenialKind::HostInterrupt)
+            };
+            deny(text.to_owned(), kind)
+        }
+        (Some("deny"), Some(message)) if asked_by_hook => {
+            deny(message.to_owned(), DenialKind::HostForHook)
         }
         (Some("deny"), Some(message)) => deny(message.to_owned(), DenialKind::Host),
         _ => deny(

@@ -57,6 +57,10 @@ pub(crate) enum DenialKind {
     Host,
     HostError,
     HostInterrupt,
+    /// As [`Self::HostInterrupt`], where a hook wanted the host to be asked.
+    HostInterruptForHook,
+    /// The path is none of the session's, and there is nobody to ask.
+    OutsideWorkingDirectory,
 }
 
 /// A refusal.
@@ -184,9 +188,14 @@ fn undecided(
         };
     }
     let text = reason.text.clone();
+    let outside = reason.request.get("decision_reason_type") == Some(&json!("workingDir"));
     Outcome::Deny(Denial {
         text: text.unwrap_or_else(|| texts::not_granted(subject.tool)),
-        kind: DenialKind::NobodyToAsk,
+        kind: if outside {
+            DenialKind::OutsideWorkingDirectory
+        } else {
+            DenialKind::NobodyToAsk
+        },
     })
 }
 

@@ -25,6 +25,9 @@ pub(crate) fn plan_mode(tool: &str) -> String {
     format!("Cannot call {tool} while in plan mode.")
 }
 
+/// A path is none of the session's.
+pub(crate) const OUTSIDE: &str = "Path is outside allowed working directories";
+
 /// A hook denied.
 pub(crate) fn hook_denied(tool: &str, reason: Option<&str>) -> String {
     let reason = reason

@@ -121,14 +121,15 @@ impl Builtin {
     /// Checks an input before any hook sees it, and fills in defaults.
     ///
     /// # Errors
-    /// The text of the `tool_result`.
-    pub(crate) fn prepare(self, session: &Session, input: &Value) -> Result<Value, String> {
+    /// What model and host are told.
+    pub(crate) fn prepare(self, session: &Session, input: &Value) -> Result<Value, Refusal> {
         validate(self, input)?;
-        match self {
+        let prepared = match self {
             Self::Bash => bash::prepare(input),
             Self::Edit => edit::prepare(session, input),
             _ => Ok(input.clone()),
-        }
+        };
+        prepared.map_err(|text| Refusal { text, told: None })
     }
 
     /// What the call needs when nobody decides (observed on CLI 2.1.316).
@@ -217,8 +218,17 @@ const fn counted(
     }
 }
 
+/// Why a call cannot even be asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// The text of the `tool_result`.
+    pub(crate) text: String,
+    /// What hosts are told in its place; the same without tags if absent.
+    pub(crate) told: Option<String>,
+}
+
 /// Refuses inputs that the schema refuses, with the texts of the real program.
-fn validate(tool: Builtin, input: &Value) -> Result<(), String> {
+fn validate(tool: Builtin, input: &Value) -> Result<(), Refusal> {
     let mut issues = Vec::new();
     let parameters = tool.parameters();
     for parameter in parameters.iter().filter(|parameter| parameter.required) {
@@ -252,12 +262,19 @@ fn validate(tool: Builtin, input: &Value) -> Result<(), String> {
         return Ok(());
     }
     let plural = if issues.len() == 1 { "issue" } else { "issues" };
-    Err(format!(
-        "<tool_use_error>InputValidationError: {} failed due to the following {plural}:\n{}\
-         </tool_use_error>",
-        tool.name(),
-        issues.join("\n")
-    ))
+    let dump: Vec<Value> = issues
+        .iter()
+        .map(|issue| json!({"message": issue}))
+        .collect();
+    Err(Refusal {
+        text: format!(
+            "<tool_use_error>InputValidationError: {} failed due to the following {plural}:\n{}\
+             </tool_use_error>",
+            tool.name(),
+            issues.join("\n")
+        ),
+        told: Some(format!("InputValidationError: {}", Value::Array(dump))),
+    })
 }
 
 fn kind_of(value: &Value) -> &'static str {

@@ -69,10 +69,18 @@ fn add_user(turns: &mut Vec<Turn>, content: &Value) {
         });
     match nearest {
         Some(blocks) => join_blocks(blocks, added),
-        None => turns.push(Turn::User {
-            beside: Vec::new(),
-            blocks: added,
-        }),
+        None => {
+            // What was said between a call and its result is told after the result.
+            let place = turns
+                .iter()
+                .rposition(|turn| matches!(turn, Turn::Assistant { .. }))
+                .map_or(turns.len(), |reply| reply + 1);
+            let user = Turn::User {
+                beside: Vec::new(),
+                blocks: added,
+            };
+            turns.insert(place, user);
+        }
     }
 }
 

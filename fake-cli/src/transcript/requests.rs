@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::Transcript;
 use crate::clock;
+use crate::permissions::texts;
 
 /// What has been recorded already.
 #[derive(Debug, Default)]
@@ -49,8 +50,10 @@ impl RequestRecords {
         let mut hashes = Vec::new();
         for message in body["messages"].as_array().into_iter().flatten() {
             let message = without_cache_marks(message);
-            let hash = hash(&message);
-            if is_reminder(&message) && self.is_new(&hash) {
+            let hash = hash(&in_blocks(&message));
+            let is_told = |entries: &[Value]| is_as_recorded(&message, entries);
+            let is_extra = is_reminder(&message) || !transcript.read(is_told);
+            if is_extra && self.is_new(&hash) {
                 transcript.note(json!({
                     "type": "api-request-blob",
                     "sessionId": session_id,
@@ -181,12 +184,44 @@ fn cache_marks(body: &Value) -> Vec<Value> {
     system.chain(messages).collect()
 }
 
-/// The message as it counts: without marks, and a plain text as the block that it is.
-fn without_cache_marks(message: &Value) -> Value {
+/// Whether the entries alone tell the message: no call was left out of it, and no result was made up.
+fn is_as_recorded(message: &Value, entries: &[Value]) -> bool {
+    let blocks = message["content"].as_array().into_iter().flatten();
+    if message["role"] == "user" {
+        return !blocks
+            .into_iter()
+            .any(|block| block["content"] == texts::RESULT_MISSING);
+    }
+    let mut calls = blocks.filter(|block| block["type"] == "tool_use");
+    let Some(call) = calls.next() else {
+        return true;
+    };
+    let holds_call = |entry: &&Value| entry["message"]["content"][0]["id"] == call["id"];
+    let Some(reply) = entries.iter().find(holds_call) else {
+        return true;
+    };
+    let id = &reply["message"]["id"];
+    let recorded: HashSet<&str> = entries
+        .iter()
+        .filter(|entry| entry["message"]["id"] == *id)
+        .map(|entry| &entry["message"]["content"][0])
+        .filter(|block| block["type"] == "tool_use")
+        .filter_map(|block| block["id"].as_str())
+        .collect();
+    recorded.len() == 1 + calls.count()
+}
+
+/// The message as it counts: a plain text is the block that it is.
+fn in_blocks(message: &Value) -> Value {
     let mut message = message.clone();
     if message["content"].is_string() {
         message["content"] = json!([{"type": "text", "text": message["content"]}]);
     }
+    message
+}
+
+fn without_cache_marks(message: &Value) -> Value {
+    let mut message = message.clone();
     for block in message["content"].as_array_mut().into_iter().flatten() {
         if let Some(block) = block.as_object_mut() {
             block.remove("cache_control");

@@ -16,7 +16,7 @@ use crate::permissions::{
 };
 use crate::quirks::Quirk;
 use crate::session::Session;
-use crate::tools::{self, BuiltinOutcome, Tool};
+use crate::tools::{self, BuiltinOutcome, Refusal, Tool};
 
 /// A tool use that a reply asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +56,8 @@ pub(crate) struct HookTraces {
     /// How many PostToolUse hooks answered.
     pub(crate) answered_after: usize,
     pub(crate) additional_contexts: Vec<(String, String)>,
+    /// What PreToolUse hooks had to say to the person, with the uuid under which it was shown.
+    pub(crate) system_messages: Vec<(Value, String)>,
     pub(crate) blocking: Vec<(String, String)>,
     /// A hook wants the turn to end, for this reason.
     pub(crate) stop: Option<(String, String)>,
@@ -70,9 +72,7 @@ pub(crate) enum Ending {
     },
     Denied(Denial),
     /// The tool does not exist or its input is invalid; nobody was asked.
-    Refused {
-        text: String,
-    },
+    Refused(Refusal),
     Succeeded {
         content: Value,
         structured: Value,
@@ -116,21 +116,25 @@ async fn settle(
     traces: &mut HookTraces,
 ) -> Ending {
     let Some(tool) = tools::find(session, &call.name) else {
-        return Ending::Refused {
+        return Ending::Refused(Refusal {
             text: format!(
                 "<tool_use_error>Error: No such tool available: {}</tool_use_error>",
                 call.name
             ),
-        };
+            told: None,
+        });
     };
     let input = match prepare(session, call, &tool) {
         Ok(input) => input,
-        Err(text) => return Ending::Refused { text },
+        Err(refusal) => return Ending::Refused(refusal),
     };
     let mut hooks = ask_hooks(session, call, &tool, &input).await;
     for message in &hooks.system_messages {
         let text = format!("PreToolUse:{} says: {message}", call.name);
-        session.output.frame(&frames::informational(session, &text));
+        let frame = frames::informational(session, &text);
+        session.output.frame(&frame);
+        let note = (frame["uuid"].clone(), message.clone());
+        traces.system_messages.push(note);
     }
     traces.answered = hooks.answered;
     let contexts = std::mem::take(&mut hooks.additional_contexts);
@@ -164,15 +168,20 @@ async fn settle(
 }
 
 /// Input that cannot be parsed never reaches a hook; built-in tools check theirs.
-fn prepare(session: &Session, call: &Call, tool: &Tool) -> Result<Value, String> {
+fn prepare(session: &Session, call: &Call, tool: &Tool) -> Result<Value, Refusal> {
     let unparsed = &call.input["__unparsedToolInput"];
     if let (Some(raw), Some(length)) = (unparsed["raw"].as_str(), unparsed["len"].as_u64()) {
-        return Err(format!(
-            "<tool_use_error>InputValidationError: {} was called with input that could not be \
-             parsed as JSON.\nYou sent (first {length} of {length} bytes): {raw}\nCommon causes: \
-             cut-off or unescaped text. Retry with valid JSON.</tool_use_error>",
-            call.name
-        ));
+        return Err(Refusal {
+            text: format!(
+                "<tool_use_error>InputValidationError: {} was called with input that could not be \
+                 parsed as JSON.\nYou sent (first {length} of {length} bytes): {raw}\nCommon \
+                 causes: cut-off or unescaped text. Retry with valid JSON.</tool_use_error>",
+                call.name
+            ),
+            told: Some(format!(
+                "InputValidationError: JSON parse failed ({length} bytes)"
+            )),
+        });
     }
     match tool {
         Tool::Builtin(builtin) => builtin.prepare(session, &call.input),
@@ -284,13 +293,8 @@ async fn ask_host(
         asked.await
     };
     session.enter_state("running");
-    match read_host_verdict(answer) {
-        HostVerdict::Deny(mut denial) => {
-            if asked_by_hook && denial.kind == DenialKind::Host {
-                denial.kind = DenialKind::HostForHook;
-            }
-            Permit::Deny(denial)
-        }
+    match read_host_verdict(answer, asked_by_hook) {
+        HostVerdict::Deny(denial) => Permit::Deny(denial),
         HostVerdict::Allow {
             updated_input,
             updated_permissions,
@@ -421,6 +425,7 @@ async fn finish(
 impl Ending {
     /// Whether the host itself asked for the turn to end.
     pub(crate) fn ends_turn(&self) -> bool {
-        matches!(self, Self::Denied(denial) if denial.kind == DenialKind::HostInterrupt)
+        let ending = [DenialKind::HostInterrupt, DenialKind::HostInterruptForHook];
+        matches!(self, Self::Denied(denial) if ending.contains(&denial.kind))
     }
 }

@@ -64,9 +64,20 @@ pub(crate) fn write_continuation(session: &Session, prompt_id: Uuid, uuid: Uuid,
 }
 
 /// Tells the model where it is; once a session, later only how many tokens are left.
-pub(crate) fn announce(session: &Session) {
-    if has_attachment(session, "environment") {
+/// `contexts` is what hooks want the model to know with the prompt.
+pub(crate) fn announce(session: &Session, contexts: &[String]) {
+    let add_contexts = || {
+        for text in contexts {
+            additional_context(session, "UserPromptSubmit", text);
+        }
+    };
+    let announced = session.transcript.read(last_environment);
+    if announced.is_some() {
+        if announced.as_deref() != Some(session.stamp.working_directory.as_str()) {
+            announce_environment(session, announced.as_deref());
+        }
         remind_of_tokens(session, 0);
+        add_contexts();
         return;
     }
     let stamp = &session.stamp;
@@ -75,23 +86,7 @@ pub(crate) fn announce(session: &Session) {
             .transcript
             .chain(attachment_entry(stamp, attachment, rendered));
     };
-    let directory = &stamp.working_directory;
-    let place = format!("# Environment\nWorking directory: {directory}");
-    chain(
-        json!({
-            "type": "environment",
-            "snapshot": {
-                "workingDirectory": directory,
-                "isWorktree": false,
-                "isGitRepo": false,
-                "additionalWorkingDirectories": session.arguments.additional_directories,
-                "platform": std::env::consts::OS,
-                "shell": session.environment.shell_name(),
-                "osVersion": operating_system(),
-            },
-        }),
-        Some(("system", &place)),
-    );
+    announce_environment(session, None);
     let model = session.model.borrow().name.clone();
     let identity = format!("Model: {model}");
     chain(
@@ -99,7 +94,7 @@ pub(crate) fn announce(session: &Session) {
             "type": "model",
             "identity": {
                 "modelId": model,
-                "marketingName": session.model.borrow().display_name(),
+                "marketingName": session.model.borrow().marketing_name(),
                 "knowledgeCutoff": "unknown",
             },
             "text": identity,
@@ -107,6 +102,7 @@ pub(crate) fn announce(session: &Session) {
         Some(("system", &identity)),
     );
     remind_of_tokens(session, 0);
+    add_contexts();
     note_latch(session);
     chain(json!({"type": "session_context", "context": {}}), None);
     let date = clock::date();
@@ -115,24 +111,55 @@ pub(crate) fn announce(session: &Session) {
         json!({"type": "date", "date": date}),
         Some(("system", &today)),
     );
-    let shell = crate::tools::find(session, "Bash").is_some();
-    let attribution = shell.then_some(("user", "Commits need no attribution."));
-    let change = json!({
-        "type": "remote_session_change",
-        "url": null,
-        "commit": "",
-        "pr": "",
-        "sendUserFileHint": false,
-        "managedCommit": false,
-        "managedPr": false,
-    });
-    chain(change, attribution);
+    if crate::tools::find(session, "Bash").is_some() {
+        let change = json!({
+            "type": "remote_session_change",
+            "url": null,
+            "commit": "",
+            "pr": "",
+            "sendUserFileHint": false,
+            "managedCommit": false,
+            "managedPr": false,
+        });
+        chain(change, Some(("user", "Commits need no attribution.")));
+    }
     chain(prompt_snapshot(session), None);
+}
+
+/// `before` is the working directory that the model was told of earlier.
+fn announce_environment(session: &Session, before: Option<&str>) {
+    let directory = &session.stamp.working_directory;
+    let place = format!("# Environment\nWorking directory: {directory}");
+    let mut attachment = json!({
+        "type": "environment",
+        "snapshot": {
+            "workingDirectory": directory,
+            "isWorktree": false,
+            "isGitRepo": false,
+            "additionalWorkingDirectories": session.arguments.additional_directories,
+            "platform": std::env::consts::OS,
+            "shell": session.environment.shell_name(),
+            "osVersion": operating_system(),
+        },
+    });
+    if let Some(before) = before {
+        attachment["changes"] = json!([{"field": "workingDirectory", "from": before}]);
+    }
+    let entry = attachment_entry(&session.stamp, attachment, Some(("system", &place)));
+    session.transcript.chain(entry);
+}
+
+/// The working directory that the model was told of last.
+fn last_environment(entries: &[Value]) -> Option<String> {
+    let told = |entry: &&Value| entry["attachment"]["type"] == "environment";
+    let latest = entries.iter().rev().find(told)?;
+    let directory = &latest["attachment"]["snapshot"]["workingDirectory"];
+    Some(directory.as_str().unwrap_or_default().to_owned())
 }
 
 /// The application's part of the system prompt.
 fn prompt_parts(session: &Session) -> Vec<String> {
-    session.system_prompt.borrow().iter().cloned().collect()
+    session.system_prompt.borrow().clone()
 }
 
 fn tool_snapshots(session: &Session) -> Vec<Value> {
@@ -171,7 +198,7 @@ pub(crate) fn snapshot_prompt(session: &Session) {
     let taken = session.transcript.read(|entries| {
         entries
             .iter()
-            .any(|entry| entry["attachment"].get("systemTurns").is_some())
+            .any(|entry| entry["attachment"].get("cliPrefix").is_some())
     });
     if taken {
         return;
@@ -182,17 +209,28 @@ pub(crate) fn snapshot_prompt(session: &Session) {
         "tools": tool_snapshots(session),
         "cliPrefix": "",
         "reminderFold": false,
-        "systemTurns": session.model.borrow().system_turns(),
-        "keptReminders": false,
         "echoWireToolInputs": false,
         "contextRendering": "announced",
     });
+    let mut snapshot = snapshot;
+    let model = session.model.borrow();
+    if model.system_turns() {
+        snapshot["systemTurns"] = json!(true);
+        if model.takes_tool_changes() {
+            snapshot["toolChangeHeader"] = json!(true);
+            snapshot["inlineTools"] = json!(false);
+        }
+        snapshot["keptReminders"] = json!(false);
+    }
     let entry = attachment_entry(&session.stamp, snapshot, None);
     session.transcript.chain(entry);
 }
 
 /// Tells the model how many tokens are left to the turn.
 pub(crate) fn remind_of_tokens(session: &Session, used: u64) {
+    if session.model.borrow().takes_tool_changes() {
+        return;
+    }
     let left = TOKEN_BUDGET.saturating_sub(used);
     let text = format!("<total_tokens>{left} tokens left</total_tokens>");
     let attachment = json!({"type": "total_tokens_reminder", "text": text});
@@ -201,12 +239,12 @@ pub(crate) fn remind_of_tokens(session: &Session, used: u64) {
 }
 
 /// What a hook wants the model to know.
-pub(crate) fn additional_context(session: &Session, event: &str, text: &str) {
+fn additional_context(session: &Session, event: &str, text: &str) {
     let attachment = json!({
         "type": "hook_additional_context",
         "content": [text],
         "hookName": event,
-        "toolUseID": Uuid::new_v4(),
+        "toolUseID": format!("hook-{}", Uuid::new_v4()),
         "hookEvent": event,
     });
     let told = format!("{event} hook additional context: {text}");
@@ -335,6 +373,18 @@ fn note_latch(session: &Session) {
         .note(json!({"type": "atis-latch", "atis": "", "sessionId": session.id}));
 }
 
+/// The turn has come to its limit.
+pub(crate) fn note_limit(session: &Session, limit: u64, turns: u64) {
+    let attachment = json!({
+        "type": "max_turns_reached",
+        "maxTurns": limit,
+        "turnCount": turns,
+        "exitCommitted": false,
+    });
+    let entry = attachment_entry(&session.stamp, attachment, None);
+    session.transcript.chain(entry);
+}
+
 /// A resumed session notes its mode.
 pub(crate) fn note_mode(session: &Session) {
     let noted = std::mem::replace(&mut session.ledger.borrow_mut().mode_noted, true);
@@ -420,12 +470,4 @@ fn dangling_calls(entries: &[Value]) -> Vec<(String, String)> {
             (!deferred && !has_tool_result(entries, id)).then(|| (id.to_owned(), uuid.to_owned()))
         })
         .collect()
-}
-
-fn has_attachment(session: &Session, kind: &str) -> bool {
-    session.transcript.read(|entries| {
-        entries
-            .iter()
-            .any(|entry| entry["attachment"]["type"] == *kind)
-    })
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::run::Turn;
+use crate::environment::Credential;
 use crate::messages_api::{
     ApiFailure, FailureReport, Features, Model, ReplyAssembler, ReplyStep, ReplyStream,
     RequestContext, RequestHead, RetryPlan, fetch_whole_reply, open_stream, request_body,
@@ -108,11 +109,16 @@ struct ShownBlock {
 /// Asks the model until there is a reply or nothing more to try.
 pub(crate) async fn call_model(turn: &mut Turn) -> StepEnd {
     let session = Rc::clone(&turn.session);
-    if session.environment.credential().is_none() && !session.arguments.prompt_commands {
-        return StepEnd::Failed(FailureReport::not_logged_in());
-    }
     let started = Instant::now();
     let model = session.model.borrow().clone();
+    if !model.is_known()
+        && !std::mem::replace(&mut session.ledger.borrow_mut().unknown_model_told, true)
+    {
+        eprintln!(
+            "[claude-code:unrecognized_model] {}",
+            json!({"model": model.name, "query_source": "sdk"})
+        );
+    }
     let end = Caller::new(turn, model).run().await;
     session.ledger.borrow_mut().api_time += started.elapsed();
     end
@@ -148,6 +154,10 @@ impl<'a> Caller<'a> {
     async fn run(mut self) -> StepEnd {
         if self.turn.session.arguments.prompt_commands {
             return self.follow_commands().await;
+        }
+        if self.turn.session.environment.credential().is_none() {
+            self.record(&self.body());
+            return StepEnd::Failed(FailureReport::not_logged_in());
         }
         loop {
             let end = if self.stream {
@@ -232,17 +242,24 @@ impl<'a> Caller<'a> {
         let gateway = self.turn.session.environment.base_url();
         let gateway = gateway.split_once("://").map_or(gateway, |(_, rest)| rest);
         let host = gateway.split('/').next().unwrap_or(gateway);
-        StepEnd::Failed(failure.report(&self.model.name, host))
+        let mut report = failure.report(&self.model.name, host);
+        let credential = self.turn.session.environment.credential();
+        if failure.refuses_key() && matches!(credential, Some(Credential::Bearer(_))) {
+            // Without a key of its own the program takes it for a login (observed on CLI 2.1.316).
+            report.text = FailureReport::not_logged_in().text;
+        }
+        StepEnd::Failed(report)
     }
 
     fn body(&self) -> Value {
         let session = &self.turn.session;
+        let system_prompt = session.system_prompt.borrow();
         let context = RequestContext {
             model: &self.model,
             session_id: session.id,
             version: &session.stamp.version,
             entrypoint: session.environment.entrypoint(),
-            system_prompt: session.system_prompt.borrow().clone(),
+            system_prompt: &system_prompt,
             tools: tools::definitions(session),
             max_tokens: self.max_tokens,
         };

@@ -114,13 +114,11 @@ pub(crate) async fn run_prompts(session: &Rc<Session>) {
     if !empty {
         context::write_prompt(session, turn.prompt_id, &content, turn_index);
     }
-    context::announce(session);
-    for context in answers
+    let contexts: Vec<String> = answers
         .into_iter()
         .filter_map(|answer| answer.additional_context)
-    {
-        context::additional_context(session, "UserPromptSubmit", &context);
-    }
+        .collect();
+    context::announce(session, &contexts);
     session.output.frame(&frames::system_init(session));
     if session.arguments.replay_user_messages {
         for prompt in &replayed {
@@ -223,19 +221,17 @@ impl Turn {
                 self.last_text.clear();
                 return Some(Finish::StoppedByHook);
             }
-            if self
-                .session
-                .arguments
-                .max_turns
-                .is_some_and(|max| self.steps >= max)
-            {
-                return Some(Finish::MaxTurns);
-            }
-            context::absorb_queued_prompts(&self.session);
             let used = self
                 .reply_tokens
                 .total()
                 .saturating_sub(self.context_before);
+            let limit = self.session.arguments.max_turns;
+            if let Some(limit) = limit.filter(|limit| self.steps >= *limit) {
+                context::remind_of_tokens(&self.session, used);
+                context::note_limit(&self.session, limit, self.turns);
+                return Some(Finish::MaxTurns);
+            }
+            context::absorb_queued_prompts(&self.session);
             context::remind_of_tokens(&self.session, used);
             context::note_progress(&self.session);
             return None;

@@ -8,12 +8,15 @@ use crate::clock;
 use crate::frames;
 use crate::permissions::{Denial, DenialKind, texts};
 use crate::session::Session;
+use crate::tools::Refusal;
 use crate::transcript::{attachment_entry, user_entry};
 
 /// A settled call, ready to be shown and written.
 pub(crate) struct Report {
     pub(crate) entry: Value,
     assistant_uuid: String,
+    /// What comes before the result.
+    preface: Vec<Value>,
     notes: Vec<Value>,
 }
 
@@ -29,8 +32,10 @@ pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Optio
     }
     let hook_denied =
         matches!(&settled.ending, Ending::Denied(denial) if denial.kind == DenialKind::Hook);
-    if resumed && settled.hooks.answered > 0 && !hook_denied {
-        show_hook_success(session, call, "PreToolUse");
+    if resumed && !hook_denied {
+        for _ in 0..settled.hooks.answered {
+            show_hook_success(session, call, "PreToolUse");
+        }
     }
     let uuid = Uuid::new_v4();
     let mut frame = json!({
@@ -54,8 +59,10 @@ pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Optio
         frame["tool_result_meta"] = json!([meta]);
     }
     session.output.frame(&frame);
-    if resumed && settled.hooks.answered_after > 0 {
-        show_hook_success(session, call, "PostToolUse");
+    if resumed {
+        for _ in 0..settled.hooks.answered_after {
+            show_hook_success(session, call, "PostToolUse");
+        }
     }
     let entry = user_entry(
         &session.stamp,
@@ -68,6 +75,7 @@ pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Optio
     Some(Report {
         entry,
         assistant_uuid: call.assistant_uuid.clone(),
+        preface: preface(session, settled),
         notes: notes(session, settled),
     })
 }
@@ -80,6 +88,11 @@ impl Report {
 
     /// Writes the entry: a result's parent is the call, not what came between.
     pub(crate) fn write(self, session: &Session) {
+        for note in self.preface {
+            session
+                .transcript
+                .chain_to(Some(&self.assistant_uuid), note);
+        }
         let parent = Some(self.assistant_uuid.as_str());
         session.transcript.chain_to(parent, self.entry);
         for note in self.notes {
@@ -88,13 +101,34 @@ impl Report {
     }
 }
 
-/// What hooks said beside their decision; the model is reminded of it after the result.
-fn notes(session: &Session, settled: &Settled) -> Vec<Value> {
+/// What PreToolUse hooks said beside their decision.
+fn preface(session: &Session, settled: &Settled) -> Vec<Value> {
     let call = &settled.call;
-    let contexts = settled
-        .hooks
-        .additional_contexts
-        .iter()
+    let messages = settled.hooks.system_messages.iter().map(|(uuid, text)| {
+        let attachment = json!({
+            "type": "hook_system_message",
+            "content": text,
+            "hookName": format!("PreToolUse:{}", call.name),
+            "toolUseID": call.id,
+            "hookEvent": "PreToolUse",
+        });
+        let mut entry = attachment_entry(&session.stamp, attachment, None);
+        entry["uuid"] = uuid.clone();
+        entry
+    });
+    let contexts = additional_contexts(session, settled, |event| event == "PreToolUse");
+    messages.chain(contexts).collect()
+}
+
+fn additional_contexts(
+    session: &Session,
+    settled: &Settled,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Vec<Value> {
+    let call = &settled.call;
+    let contexts = settled.hooks.additional_contexts.iter();
+    contexts
+        .filter(|(event, _)| is_wanted(event))
         .map(|(event, text)| {
             let attachment = json!({
                 "type": "hook_additional_context",
@@ -103,11 +137,15 @@ fn notes(session: &Session, settled: &Settled) -> Vec<Value> {
                 "toolUseID": call.id,
                 "hookEvent": event,
             });
-            (
-                attachment,
-                format!("{event}:{} hook additional context: {text}", call.name),
-            )
-        });
+            let told = format!("{event}:{} hook additional context: {text}", call.name);
+            attachment_entry(&session.stamp, attachment, Some(("system", &told)))
+        })
+        .collect()
+}
+
+/// What hooks said after the call; the model is reminded of it after the result.
+fn notes(session: &Session, settled: &Settled) -> Vec<Value> {
+    let call = &settled.call;
     let blocking = settled.hooks.blocking.iter().map(|(event, text)| {
         let attachment = json!({
             "type": "hook_blocking_error",
@@ -132,13 +170,12 @@ fn notes(session: &Session, settled: &Settled) -> Vec<Value> {
         let told = format!("{event}:{} hook stopped continuation: {reason}", call.name);
         (attachment, told)
     });
-    contexts
-        .chain(blocking)
-        .chain(stop)
-        .map(|(attachment, told)| {
-            attachment_entry(&session.stamp, attachment, Some(("system", &told)))
-        })
-        .collect()
+    let others = blocking.chain(stop).map(|(attachment, told)| {
+        attachment_entry(&session.stamp, attachment, Some(("system", &told)))
+    });
+    let mut notes = additional_contexts(session, settled, |event| event != "PreToolUse");
+    notes.extend(others);
+    notes
 }
 
 /// In a resumed call, a hook's success is shown as an attachment that is not written.
@@ -204,6 +241,10 @@ struct Shape {
     structured: Value,
     meta: Option<Value>,
     own_denial: Option<OwnDenial>,
+    /// The host went away instead of answering.
+    unanswered: bool,
+    /// What an MCP server said beside the content that the model is told.
+    mcp_meta: Option<Value>,
 }
 
 impl Shape {
@@ -220,7 +261,7 @@ impl Shape {
                 meta: Some(json!({"id": call.id, "permission_decision": permission})),
                 ..Self::error(call, text)
             },
-            Ending::Refused { text } => Self::refused(call, text),
+            Ending::Refused(refusal) => Self::refused(call, refusal),
             Ending::Denied(denial) => Self::denied(call, denial),
             Ending::CutOff { permission } => {
                 let mut meta = json!({"id": call.id, "non_execution_kind": "interrupted"});
@@ -272,6 +313,10 @@ impl Shape {
             structured: structured.clone(),
             meta: Some(json!({"id": call.id, "permission_decision": permission})),
             own_denial: None,
+            unanswered: false,
+            mcp_meta: structured
+                .get("structuredContent")
+                .map(|content| json!({"structuredContent": content})),
         }
     }
 
@@ -286,18 +331,22 @@ impl Shape {
             structured: json!(format!("Error: {text}")),
             meta: None,
             own_denial: None,
+            unanswered: false,
+            mcp_meta: None,
         }
     }
 
-    /// The structured result of a refused input has no tags around it.
-    fn refused(call: &Call, text: &str) -> Self {
+    /// Hosts are told of a refused input in another form than the model, without tags.
+    fn refused(call: &Call, refusal: &Refusal) -> Self {
+        let text = refusal.text.as_str();
         let bare = text
-            .trim_start_matches("<tool_use_error>")
-            .trim_end_matches("</tool_use_error>");
-        Self {
-            structured: json!(bare),
-            ..Self::error(call, text)
+            .strip_prefix("<tool_use_error>")
+            .and_then(|text| text.strip_suffix("</tool_use_error>"));
+        let mut shape = Self::error(call, text);
+        if let Some(told) = refusal.told.as_deref().or(bare) {
+            shape.structured = json!(told);
         }
+        shape
     }
 
     fn denied(call: &Call, denial: &Denial) -> Self {
@@ -314,7 +363,9 @@ impl Shape {
                 "permission-rule",
                 Some(json!({"decision": "reject", "source": "config", "reason_type": "rule"})),
             ),
-            DenialKind::NobodyToAsk | DenialKind::HookAsked => (
+            DenialKind::NobodyToAsk
+            | DenialKind::HookAsked
+            | DenialKind::OutsideWorkingDirectory => (
                 "user-rejected",
                 Some(json!({"decision": "reject", "source": "config"})),
             ),
@@ -322,7 +373,7 @@ impl Shape {
                 "permission-rule",
                 Some(json!({"decision": "reject", "source": "user_reject"})),
             ),
-            DenialKind::HostForHook => (
+            DenialKind::HostForHook | DenialKind::HostInterruptForHook => (
                 "permission-rule",
                 Some(json!({"decision": "reject", "source": "user_reject", "asked_by_hook": true})),
             ),
@@ -341,6 +392,9 @@ impl Shape {
         let own_denial = match denial.kind {
             DenialKind::Mode => Some((Some("mode"), None)),
             DenialKind::NobodyToAsk => Some((None, None)),
+            DenialKind::OutsideWorkingDirectory => {
+                Some((Some("workingDir"), Some(texts::OUTSIDE.to_owned())))
+            }
             DenialKind::HookAsked => Some((Some("hook"), Some(denial.text.clone()))),
             _ => None,
         };
@@ -351,6 +405,7 @@ impl Shape {
         Self {
             meta: Some(meta),
             structured,
+            unanswered: denial.text == texts::PERMISSION_STREAM_CLOSED,
             own_denial: own_denial.map(|(reason_type, reason)| OwnDenial {
                 text: denial.text.clone(),
                 reason_type,
@@ -358,6 +413,12 @@ impl Shape {
             }),
             ..Self::error(call, &denial.text)
         }
+    }
+
+    fn is_outside(&self) -> bool {
+        self.own_denial
+            .as_ref()
+            .is_some_and(|denial| denial.reason_type == Some("workingDir"))
     }
 
     fn was_asked_by_hook(&self) -> bool {
@@ -372,8 +433,16 @@ impl Shape {
         if let Some(kind) = meta.and_then(|meta| meta.get("non_execution_kind")) {
             members["toolDenialKind"] = kind.clone();
         }
-        if call.name == "Bash" && self.structured.is_object() {
+        let ran = meta.is_some_and(|meta| meta["permission_decision"]["decision"] == "accept");
+        if call.name == "Bash" && ran {
             members["sandboxed"] = json!(false);
+        }
+        if self.unanswered {
+            members["toolDenialUnanswered"] = json!("stream-closed");
+        }
+        if let Some(mcp) = &self.mcp_meta {
+            members["toolUseResult"] = self.block["content"].clone();
+            members["mcpMeta"] = mcp.clone();
         }
         members["sourceToolAssistantUUID"] = json!(call.assistant_uuid);
         if let Some(decision) = meta.and_then(|meta| meta.get("permission_decision")) {
@@ -392,6 +461,9 @@ impl Shape {
                 }
                 (Some("config"), Some("accept")) if decision["reason_type"] == "rule" => {
                     saved["ruleSource"] = json!("cliArg");
+                }
+                (Some("config"), Some("reject")) if self.is_outside() => {
+                    saved["reasonCode"] = json!("workingDir");
                 }
                 (Some("config"), Some("reject")) if self.was_asked_by_hook() => {
                     saved["reasonCode"] = json!("hook:PreToolUse");

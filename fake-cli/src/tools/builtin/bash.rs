@@ -11,6 +11,9 @@ use super::{BuiltinOutcome, Parameter, optional, required};
 use crate::permissions::{Allowance, AskReason};
 use crate::session::Session;
 
+/// What runs the commands.
+const SHELL: &str = "/bin/bash";
+
 pub(super) const PARAMETERS: &[Parameter] = &[
     required("command", "string", "the command"),
     optional("timeout", "number", "milliseconds, at most 600000"),
@@ -220,7 +223,7 @@ impl Shell {
         shell
             .arg("-c")
             .arg(r#"eval "$1"; status=$?; printf '%s%s' "$2" "$PWD"; exit $status"#)
-            .args(["bash", command, &marker])
+            .args([SHELL, command, &marker])
             .current_dir(&session.environment.working_directory)
             .stdin(Stdio::null())
             .stdout(writer.try_clone()?)

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::permissions::{Allowance, AskReason};
+use crate::permissions::{Allowance, AskReason, texts};
 use crate::session::Session;
 
 /// The file or directory an input names; the working directory if it names none.
@@ -65,11 +65,7 @@ pub(super) fn read_allowance(session: &Session, input: &Value) -> Allowance {
             "destination": "session",
         }]),
     );
-    request.insert("blocked_path".to_owned(), json!(shown));
-    request.insert(
-        "decision_reason".to_owned(),
-        json!("Path is outside allowed working directories"),
-    );
+    request.insert("decision_reason".to_owned(), json!(texts::OUTSIDE));
     request.insert("decision_reason_type".to_owned(), json!("workingDir"));
     Allowance::FreeWhilePlanning(AskReason {
         text: Some(format!(

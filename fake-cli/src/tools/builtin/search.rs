@@ -51,9 +51,10 @@ pub(super) fn glob(session: &Session, input: &Value) -> BuiltinOutcome {
     let found: Vec<String> = files_below(&root)
         .into_iter()
         .filter(|file| matches_relative(&matcher, &root, file))
-        .map(|file| file.display().to_string())
+        .map(|file| shown_path(session, &file))
         .collect();
-    let truncated = found.len() > GLOB_LIMIT;
+    let total = found.len();
+    let truncated = total > GLOB_LIMIT;
     let shown: Vec<String> = found.into_iter().take(GLOB_LIMIT).collect();
     let content = if shown.is_empty() {
         "No files found".to_owned()
@@ -67,6 +68,8 @@ pub(super) fn glob(session: &Session, input: &Value) -> BuiltinOutcome {
             "durationMs": 0,
             "numFiles": shown.len(),
             "truncated": truncated,
+            "totalMatches": total,
+            "countIsComplete": true,
         }),
         states_success: false,
     }
@@ -110,13 +113,7 @@ fn present(
     let mode = input["output_mode"]
         .as_str()
         .unwrap_or("files_with_matches");
-    let relative = |file: &Path| {
-        let root = &session.environment.working_directory;
-        file.strip_prefix(root)
-            .unwrap_or(file)
-            .display()
-            .to_string()
-    };
+    let relative = |file: &Path| shown_path(session, file);
     let names: Vec<String> = hits.iter().map(|(file, _)| relative(file)).collect();
     let lines: Vec<String> = match mode {
         "content" => hits
@@ -134,6 +131,7 @@ fn present(
             .collect(),
         _ => names.clone(),
     };
+    let found = lines.len();
     let limit = input["head_limit"]
         .as_u64()
         .and_then(|limit| usize::try_from(limit).ok());
@@ -150,11 +148,29 @@ fn present(
             format!("Found {} {noun}\n{}", lines.len(), lines.join("\n"))
         }
     };
+    let structured = match mode {
+        "content" => json!({
+            "mode": mode,
+            "numFiles": 0,
+            "filenames": [],
+            "content": lines.join("\n"),
+            "numLines": lines.len(),
+            "totalLines": found,
+        }),
+        _ => json!({"mode": mode, "filenames": names, "numFiles": names.len()}),
+    };
     BuiltinOutcome::Success {
         content: json!(content),
-        structured: json!({"mode": mode, "filenames": names, "numFiles": names.len()}),
+        structured,
         states_success: false,
     }
+}
+
+/// A path as results show it: relative to the working directory, if it is below it.
+fn shown_path(session: &Session, file: &Path) -> String {
+    let root = &session.environment.working_directory;
+    let shown = file.strip_prefix(root).unwrap_or(file);
+    shown.display().to_string()
 }
 
 /// Every file below a directory, or the file itself, in order of path; hidden directories and

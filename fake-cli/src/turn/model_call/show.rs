@@ -245,7 +245,7 @@ fn last_answered_mcp_tool(entries: &[Value]) -> Option<(String, String)> {
             || entry["type"] == "assistant" && entry["message"]["model"] != "<synthetic>"
     };
     let last = entries.iter().rev().find(answers)?;
-    if last.get("toolDenialKind").is_some() {
+    if last["permissionDecision"]["decision"] != "accept" {
         return None;
     }
     let id = last["message"]["content"][0]["tool_use_id"].as_str()?;
