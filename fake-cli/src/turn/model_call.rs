@@ -28,7 +28,7 @@ pub(crate) enum StepEnd {
         /// Whether there is something to see.
         visible: bool,
     },
-    Failed(FailureReport),
+    Failed(Box<FailureReport>),
     Interrupted,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Caller<'a> {
         }
         if self.turn.session.environment.credential().is_none() {
             self.record(&self.body());
-            return StepEnd::Failed(FailureReport::not_logged_in());
+            return StepEnd::Failed(Box::new(FailureReport::not_logged_in()));
         }
         loop {
             let end = if self.stream {
@@ -248,7 +248,7 @@ impl<'a> Caller<'a> {
             // Without a key of its own the program takes it for a login (observed on CLI 2.1.316).
             report.text = FailureReport::not_logged_in().text;
         }
-        StepEnd::Failed(report)
+        StepEnd::Failed(Box::new(report))
     }
 
     fn body(&self) -> Value {
