@@ -1,8 +1,7 @@
 //! The official clients read what the server sends.
 //!
-//! Ignored unless asked for, since they need clients that Cargo does not install:
-//! `MOCK_CLIENT_PYTHON` is a Python interpreter that has `anthropic`, `MOCK_CLIENT_NODE_MODULES` a folder whose
-//! `node_modules` has `@anthropic-ai/sdk`. Then `cargo nextest run -p mock-messages-api --run-ignored only`.
+//! Ignored unless asked for, since they need clients that Cargo does not install: `ci/official-clients/install` does, and
+//! prints the variables that say where they are. Then `cargo nextest run -p mock-messages-api --run-ignored only`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -38,6 +37,16 @@ const SCRIPT: &str = r#"
   reply: {status: 404}
 - user: broken
   reply: {status: 500}
+- user: unknown key
+  reply: {status: 401}
+- user: not allowed
+  reply: {status: 403}
+- user: in conflict
+  reply: {status: 409}
+- user: too large
+  reply: {status: 413}
+- user: not processable
+  reply: {status: 422}
 - user: midway
   reply:
     content: [{text: Half.}]
@@ -46,7 +55,7 @@ const SCRIPT: &str = r#"
   reply: {content: [{text: Half.}], fault: {after: {events: 4}, then: reset}}
 "#;
 
-const QUESTIONS: [&str; 11] = [
+const QUESTIONS: [&str; 16] = [
     "blocks",
     "bytes",
     "truncated",
@@ -55,6 +64,11 @@ const QUESTIONS: [&str; 11] = [
     "wrong",
     "missing",
     "broken",
+    "unknown key",
+    "not allowed",
+    "in conflict",
+    "too large",
+    "not processable",
     "midway",
     "cut",
     "what nobody answers",
@@ -104,6 +118,10 @@ fn check(answers: &Value) {
             ("wrong", "BadRequestError", 400),
             ("missing", "NotFoundError", 404),
             ("broken", "InternalServerError", 500),
+            ("unknown key", "AuthenticationError", 401),
+            ("not allowed", "PermissionDeniedError", 403),
+            ("in conflict", "ConflictError", 409),
+            ("not processable", "UnprocessableEntityError", 422),
             ("what nobody answers", "PermissionDeniedError", 403),
         ] {
             let expected = json!({"error": error, "status": status});
@@ -122,7 +140,7 @@ fn check(answers: &Value) {
 #[tokio::test]
 #[ignore = "needs the official Python client, see the top of the file"]
 async fn python_reads_every_reply() {
-    let mut client = Command::new(variable("MOCK_CLIENT_PYTHON"));
+    let mut client = Command::new(variable("OFFICIAL_CLIENTS_PYTHON"));
     client.arg(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/official_clients/client.py"
@@ -139,6 +157,6 @@ async fn typescript_reads_every_reply() {
             env!("CARGO_MANIFEST_DIR"),
             "/tests/official_clients/client.cjs"
         ))
-        .arg(variable("MOCK_CLIENT_NODE_MODULES"));
+        .arg(variable("OFFICIAL_CLIENTS_NODE"));
     check(&answers(client).await);
 }
