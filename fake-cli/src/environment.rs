@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use sha2::{Digest, Sha256};
+
 /// A snapshot of the environment; the rest of the crate never reads it again.
 #[derive(Debug, Clone)]
 pub(crate) struct Environment {
@@ -83,6 +85,13 @@ impl Environment {
         }
         self.get("ANTHROPIC_AUTH_TOKEN")
             .map(|token| Credential::Bearer(token.to_owned()))
+    }
+
+    /// Stands for the installation, which is its config directory: 64 hexadecimal digits.
+    pub(crate) fn device_id(&self) -> String {
+        let directory = self.config_directory.as_os_str().as_encoded_bytes();
+        let digest = Sha256::digest(directory);
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The user's shell, without its directory.

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -110,6 +109,9 @@ impl Opened {
             output,
         ));
         session.adopt(loaded);
+        if deferral.is_some() {
+            *session.early_prompts.borrow_mut() = Some(Vec::new());
+        }
         Ok(Self {
             session,
             deferral,
@@ -148,8 +150,10 @@ impl Opened {
             () = reader_gone.cancelled() => 1,
             () = flushing => 0,
         };
-        turn::note_mode(&session);
-        session.save_costs();
+        if session.is_started() {
+            turn::note_mode(&session);
+            session.save_costs();
+        }
         session.transcript.flush();
         session.output.silence();
         code
@@ -317,13 +321,12 @@ fn choose_session(
     let loaded = transcript::load(&path).map_err(|_| not_found())?;
     if arguments.fork_session {
         let fork = arguments.session_id.unwrap_or_else(Uuid::new_v4);
-        let path = fork_session(config, directory, &path, fork).map_err(|_| not_found())?;
         let identity = Identity {
             id: fork,
-            path,
+            path: transcript::session_path(config, directory, fork),
             resumed: true,
         };
-        return Ok((identity, Some(loaded)));
+        return Ok((identity, Some(loaded.forked(fork))));
     }
     let identity = Identity {
         id,
@@ -342,31 +345,4 @@ fn parse_session_id(text: &str) -> Result<Uuid, RefusedSession> {
              and does not match any session title."
         ),
     })
-}
-
-/// Copies a session under a new id; the original stays as it is.
-fn fork_session(
-    config: &std::path::Path,
-    directory: &std::path::Path,
-    original: &std::path::Path,
-    fork: Uuid,
-) -> std::io::Result<PathBuf> {
-    let path = transcript::session_path(config, directory, fork);
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    let text = std::fs::read_to_string(original)?;
-    let mut copied = String::new();
-    for line in text.lines() {
-        let Ok(mut entry) = serde_json::from_str::<serde_json::Value>(line) else {
-            continue;
-        };
-        if entry.get("sessionId").is_some() {
-            entry["sessionId"] = serde_json::json!(fork);
-        }
-        copied.push_str(&entry.to_string());
-        copied.push('\n');
-    }
-    std::fs::write(&path, copied)?;
-    Ok(path)
 }

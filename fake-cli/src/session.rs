@@ -47,6 +47,10 @@ pub(crate) struct Ledger {
     pub(crate) started_at_ms: u64,
     /// Of the last reply and everything before it.
     pub(crate) context_tokens: u64,
+    /// Whether the session began as another one.
+    pub(crate) forked: bool,
+    /// Whether a resumed call is under way: prompts that came with it are not counted as waiting.
+    pub(crate) resuming: bool,
     /// Whether stderr has said that the program does not know the model.
     pub(crate) unknown_model_told: bool,
     pub(crate) lines_added: usize,
@@ -90,6 +94,8 @@ pub(crate) struct Session {
     pub(crate) interrupts: Interrupts,
     pub(crate) ledger: RefCell<Ledger>,
     pub(crate) requests: RequestRecords,
+    /// Prompts that came before a deferred call was taken up; they are noted after it.
+    pub(crate) early_prompts: RefCell<Option<Vec<Option<String>>>>,
     /// Files whose current content the model has seen.
     pub(crate) seen_files: RefCell<std::collections::HashSet<std::path::PathBuf>>,
     pub(crate) initialized: watch::Sender<bool>,
@@ -140,6 +146,7 @@ impl Session {
             )),
             prompts: PromptQueue::default(),
             requests: RequestRecords::default(),
+            early_prompts: RefCell::default(),
             seen_files: RefCell::default(),
             interrupts: Interrupts::default(),
             ledger: RefCell::new(Ledger {
@@ -177,12 +184,17 @@ impl Session {
         if !loaded.tools_used.is_empty() {
             ledger.tools_used_again = true;
         }
-        ledger.progress_noted = self.resumed;
+        ledger.progress_noted = self.resumed && !loaded.is_fork;
         ledger.mode_noted = loaded.mode_noted;
         ledger.tools_used = loaded.tools_used;
         ledger.last_prompt = loaded.last_prompt;
         self.requests.adopt(loaded.recorded);
-        self.transcript.adopt(loaded.entries);
+        ledger.forked = loaded.is_fork;
+        if loaded.is_fork {
+            self.transcript.inherit(loaded.entries);
+        } else {
+            self.transcript.adopt(loaded.entries);
+        }
     }
 
     /// The HTTP client; made on first use, since many sessions never ask the model.

@@ -10,7 +10,7 @@ mod result;
 mod run;
 mod settle;
 
-pub(crate) use context::{note_mode, queue_operation};
+pub(crate) use context::{note_mode, note_prompt};
 pub(crate) use continuation::resume_deferred_call;
 pub(crate) use result::fail_session;
 pub(crate) use run::run_prompts;

@@ -78,7 +78,7 @@ fn user(session: &Rc<Session>, frame: &Value) -> Result<(), FatalLine> {
         .unwrap_or_else(Uuid::new_v4);
     // Only plain words are worth a note (observed on CLI 2.1.316).
     let words = frame["message"]["content"].as_str();
-    crate::turn::queue_operation(session, "enqueue", words);
+    crate::turn::note_prompt(session, words);
     session.prompts.push(Prompt {
         uuid,
         content: frame["message"]["content"].clone(),

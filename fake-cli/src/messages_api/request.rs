@@ -10,6 +10,8 @@ use super::Model;
 pub(crate) struct RequestContext<'a> {
     pub(crate) model: &'a Model,
     pub(crate) session_id: Uuid,
+    /// Tells installations apart.
+    pub(crate) device_id: String,
     pub(crate) version: &'a str,
     pub(crate) entrypoint: &'a str,
     pub(crate) system_prompt: &'a [String],
@@ -101,7 +103,7 @@ pub(crate) fn request_body(
         "messages": messages,
         "system": system(context),
         "tools": with_placeholder(context),
-        "metadata": {"user_id": user_id(context.session_id)},
+        "metadata": {"user_id": user_id(context)},
         "max_tokens": context.max_tokens,
         "thinking": thinking,
         "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
@@ -156,11 +158,11 @@ fn system(context: &RequestContext<'_>) -> Value {
     Value::Array(blocks)
 }
 
-fn user_id(session_id: Uuid) -> String {
+fn user_id(context: &RequestContext<'_>) -> String {
     json!({
-        "device_id": "0".repeat(64),
+        "device_id": context.device_id,
         "account_uuid": "",
-        "session_id": session_id,
+        "session_id": context.session_id,
     })
     .to_string()
 }

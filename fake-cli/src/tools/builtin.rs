@@ -124,12 +124,13 @@ impl Builtin {
     /// What model and host are told.
     pub(crate) fn prepare(self, session: &Session, input: &Value) -> Result<Value, Refusal> {
         validate(self, input)?;
-        let prepared = match self {
+        match self {
             Self::Bash => bash::prepare(input),
-            Self::Edit => edit::prepare(session, input),
+            Self::Edit => {
+                edit::prepare(session, input).map_err(|text| Refusal { text, told: None })
+            }
             _ => Ok(input.clone()),
-        };
-        prepared.map_err(|text| Refusal { text, told: None })
+        }
     }
 
     /// What the call needs when nobody decides (observed on CLI 2.1.316).

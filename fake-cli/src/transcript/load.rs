@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::conversation::has_tool_result;
 
 /// A session read from disk.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedSession {
+    /// Whether the entries are those of another session, which this one has yet to write.
+    pub(crate) is_fork: bool,
     /// The conversation in the order of the file, without what the model never gets to see.
     pub(crate) entries: Vec<Value>,
     /// The call that a resume without a prompt runs.
@@ -25,6 +28,21 @@ pub(crate) struct LoadedSession {
     pub(crate) recorded: Vec<String>,
     /// How many entries the conversation has.
     pub(crate) prompts: u64,
+}
+
+impl LoadedSession {
+    /// The conversation as the beginning of another session: requests and costs stay behind (observed on CLI 2.1.316).
+    pub(crate) fn forked(mut self, id: Uuid) -> Self {
+        for entry in &mut self.entries {
+            entry["sessionId"] = json!(id);
+            if let Some(members) = entry.as_object_mut() {
+                members.shift_remove("promptId");
+            }
+        }
+        self.recorded.clear();
+        self.is_fork = true;
+        self
+    }
 }
 
 /// A deferred call that waits for a decision.

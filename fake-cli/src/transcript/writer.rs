@@ -21,6 +21,8 @@ pub(crate) struct Transcript {
     lossy_mirror: bool,
     entries: RefCell<Vec<Value>>,
     unwritten: RefCell<Vec<Value>>,
+    /// Entries of another session, to be written before the first of this one.
+    inherited: RefCell<Vec<Value>>,
     parent: RefCell<Value>,
     waiting: Notify,
     failed: Cell<bool>,
@@ -40,6 +42,7 @@ impl Transcript {
             lossy_mirror,
             entries: RefCell::default(),
             unwritten: RefCell::default(),
+            inherited: RefCell::default(),
             parent: RefCell::new(Value::Null),
             waiting: Notify::new(),
             failed: Cell::new(false),
@@ -55,6 +58,12 @@ impl Transcript {
         let last = entries.iter().rev().find(|entry| entry["uuid"].is_string());
         *self.parent.borrow_mut() = last.map_or(Value::Null, |entry| entry["uuid"].clone());
         *self.entries.borrow_mut() = entries;
+    }
+
+    /// Takes over the entries of another session, which become this one's with its first own.
+    pub(crate) fn inherit(&self, entries: Vec<Value>) {
+        *self.inherited.borrow_mut() = entries.clone();
+        self.adopt(entries);
     }
 
     /// Runs a function over the conversation's entries so far.
@@ -75,6 +84,9 @@ impl Transcript {
     }
 
     fn link(&self, entry: Value) {
+        for inherited in self.inherited.take() {
+            self.note(inherited);
+        }
         *self.parent.borrow_mut() = entry["uuid"].clone();
         self.entries.borrow_mut().push(entry.clone());
         self.note(entry);

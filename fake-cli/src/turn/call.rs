@@ -285,6 +285,7 @@ async fn ask_host(
     session.enter_state("requires_action");
     let suggestions = request["permission_suggestions"].clone();
     let asked_by_hook = request["decision_reason_type"] == "hook";
+    let outside = request["decision_reason_type"] == "workingDir";
     let answer = {
         let asked = session.host.ask(request);
         tokio::pin!(asked);
@@ -309,6 +310,7 @@ async fn ask_host(
                     "source": "user_temporary",
                     "grant_scope": if lasting { "session" } else { "once" },
                     "asked_by_hook": asked_by_hook,
+                    "outside": outside,
                 }),
                 input: updated_input.unwrap_or_else(|| input.clone()),
             }

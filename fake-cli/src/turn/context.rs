@@ -30,15 +30,39 @@ pub(crate) fn queue_operation(session: &Session, operation: &str, content: Optio
     session.transcript.note(entry);
 }
 
+/// A prompt has come; `words` if it is plain words. While a deferred call is still to be taken up, the note waits
+/// (observed on CLI 2.1.316).
+pub(crate) fn note_prompt(session: &Session, words: Option<&str>) {
+    if let Some(early) = session.early_prompts.borrow_mut().as_mut() {
+        early.push(words.map(str::to_owned));
+        return;
+    }
+    queue_operation(session, "enqueue", words);
+}
+
+/// The deferred call is taken up.
+pub(crate) fn note_continuation(session: &Session) {
+    queue_operation(session, "enqueue", Some(texts::CONTINUE));
+    for words in session.early_prompts.take().into_iter().flatten() {
+        queue_operation(session, "enqueue", words.as_deref());
+    }
+    queue_operation(session, "dequeue", None);
+}
+
 /// Writes the user's words.
-pub(crate) fn write_prompt(session: &Session, prompt_id: Uuid, content: &Value, index: u64) {
+pub(crate) fn write_prompt(
+    session: &Session,
+    prompt_id: Uuid,
+    uuid: Uuid,
+    content: &Value,
+    index: u64,
+) {
     let members = json!({
         "permissionMode": session.mode.get().as_str(),
         "promptSource": "sdk",
         "turnOrigin": "sdk",
         "turnPosition": {"promptIndex": 0, "turnIndex": index},
     });
-    let uuid = Uuid::new_v4();
     let entry = user_entry(
         &session.stamp,
         Some(prompt_id),
@@ -387,7 +411,11 @@ pub(crate) fn note_limit(session: &Session, limit: u64, turns: u64) {
 
 /// A resumed session notes its mode.
 pub(crate) fn note_mode(session: &Session) {
-    let noted = std::mem::replace(&mut session.ledger.borrow_mut().mode_noted, true);
+    let noted = {
+        let mut ledger = session.ledger.borrow_mut();
+        // A fork repeats it at its end.
+        std::mem::replace(&mut ledger.mode_noted, true) && !ledger.forked
+    };
     if session.resumed && !noted {
         session
             .transcript

@@ -36,8 +36,8 @@ pub(crate) async fn resume_deferred_call(
     };
     lifecycle("started");
     session.repeat_tools_used();
-    context::queue_operation(session, "enqueue", Some(texts::CONTINUE));
-    context::queue_operation(session, "dequeue", None);
+    context::note_continuation(session);
+    session.ledger.borrow_mut().resuming = true;
     let missing = match tools::find(session, &deferral.tool) {
         None => true,
         Some(Tool::Mcp(tool)) => !configured.contains(&tool.server),

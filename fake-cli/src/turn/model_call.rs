@@ -257,6 +257,7 @@ impl<'a> Caller<'a> {
         let context = RequestContext {
             model: &self.model,
             session_id: session.id,
+            device_id: session.environment.device_id(),
             version: &session.stamp.version,
             entrypoint: session.environment.entrypoint(),
             system_prompt: &system_prompt,
@@ -318,7 +319,6 @@ impl<'a> Caller<'a> {
         request_id: Option<String>,
         reference: Uuid,
     ) -> Received {
-        self.turn.times.note_first_words();
         let mut reply = ReplyAssembler::default();
         reply.apply(&json!({"type": "message_start", "message": message}));
         reply.apply(&json!({

@@ -60,7 +60,6 @@ impl Times {
 
     pub(crate) fn note_first_event(&mut self) {
         self.first_event.get_or_insert_with(Instant::now);
-        self.note_first_words();
     }
 
     pub(crate) fn note_first_words(&mut self) {
@@ -348,7 +347,8 @@ fn add_statistics(frame: &mut Map<String, Value>, safety_stops: u64) {
 
 fn close(session: &Session, mut frame: Map<String, Value>, bill: &Bill, is_error: bool) -> Value {
     let mut ledger = session.ledger.borrow_mut();
-    let queued = session.prompts.len();
+    let resuming = std::mem::take(&mut ledger.resuming);
+    let queued = if resuming { 0 } else { session.prompts.len() };
     frame.insert("queued_turn_count".into(), json!(queued));
     frame.insert("result_index".into(), json!(ledger.results));
     frame.insert("model_usage_since_last_result".into(), bill.model_usage());

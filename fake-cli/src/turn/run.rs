@@ -87,7 +87,9 @@ pub(crate) async fn run_prompts(session: &Rc<Session>) {
     let empty = content.as_array().is_some_and(Vec::is_empty);
     session.repeat_tools_used();
     context::repair_dangling_calls(session);
-    context::queue_operation(session, "dequeue", None);
+    for _ in &replayed {
+        context::queue_operation(session, "dequeue", None);
+    }
     let answers = events::ask(
         session,
         Some(turn.prompt_id),
@@ -108,11 +110,18 @@ pub(crate) async fn run_prompts(session: &Rc<Session>) {
     let turn_index = {
         let mut ledger = session.ledger.borrow_mut();
         ledger.prompts += 1;
-        ledger.last_prompt = Some(prompt_text);
+        if !empty {
+            ledger.last_prompt = Some(prompt_text.replace('\n', " "));
+        }
         ledger.prompts
     };
     if !empty {
-        context::write_prompt(session, turn.prompt_id, &content, turn_index);
+        // A host that is shown its prompts again knows them by their own ids.
+        let uuid = match replayed.last() {
+            Some(prompt) if session.arguments.replay_user_messages => prompt.uuid,
+            _ => Uuid::new_v4(),
+        };
+        context::write_prompt(session, turn.prompt_id, uuid, &content, turn_index);
     }
     let contexts: Vec<String> = answers
         .into_iter()

@@ -53,8 +53,9 @@ pub(crate) fn show(session: &Session, settled: &Settled, resumed: bool) -> Optio
             .get_mut("permission_decision")
             .and_then(Value::as_object_mut)
         {
-            decision
-                .retain(|member, _| !["grant_scope", "asked_by_hook"].contains(&member.as_str()));
+            decision.retain(|member, _| {
+                !["grant_scope", "asked_by_hook", "outside"].contains(&member.as_str())
+            });
         }
         frame["tool_result_meta"] = json!([meta]);
     }
@@ -481,7 +482,9 @@ impl Shape {
                 (Some("user_reject"), _) => saved["reasonCode"] = json!("unknown"),
                 (Some("user_temporary"), _) => {
                     saved["grantScope"] = decision["grant_scope"].clone();
-                    if decision["asked_by_hook"] != true {
+                    if decision["outside"] == true {
+                        saved["reasonCode"] = json!("workingDir");
+                    } else if decision["asked_by_hook"] != true {
                         saved["reasonCode"] = json!("unknown");
                     }
                 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
-use super::{BuiltinOutcome, Parameter, optional, required};
+use super::{BuiltinOutcome, Parameter, Refusal, optional, required};
 use crate::permissions::{Allowance, AskReason};
 use crate::session::Session;
 
@@ -36,16 +36,17 @@ const READ_ONLY: [&str; 20] = [
 ];
 
 /// Refuses a bare `sleep`, before any hook is asked (observed on CLI 2.1.316).
-pub(super) fn prepare(input: &Value) -> Result<Value, String> {
+pub(super) fn prepare(input: &Value) -> Result<Value, Refusal> {
     let command = input["command"].as_str().unwrap_or_default().trim();
     let mut words = command.split_whitespace();
     if let (Some("sleep"), Some(seconds), None) = (words.next(), words.next(), words.next())
         && seconds.parse::<f64>().is_ok_and(|seconds| seconds >= 2.0)
     {
-        return Err(format!(
-            "<tool_use_error>Blocked: standalone sleep {seconds}. Wait for a condition \
-             instead.</tool_use_error>"
-        ));
+        let reason = format!("Blocked: standalone sleep {seconds}. Wait for a condition instead.");
+        return Err(Refusal {
+            text: format!("<tool_use_error>{reason}</tool_use_error>"),
+            told: Some(format!("Error: {reason}")),
+        });
     }
     Ok(input.clone())
 }

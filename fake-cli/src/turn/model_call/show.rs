@@ -73,6 +73,7 @@ impl Caller<'_> {
             frame["thinking_display"] = json!("updates");
         }
         session.output.frame(&frame);
+        self.turn.times.note_first_words();
         if received.delivery == Delivery::Streamed {
             self.turn.times.note_first_frame();
         }
