@@ -90,6 +90,8 @@ struct Server {
 pub(crate) struct McpServers {
     servers: RefCell<Vec<Rc<Server>>>,
     connecting: watch::Sender<usize>,
+    /// Whether a turn has wanted to know the tools.
+    tools_wanted: watch::Sender<bool>,
 }
 
 impl McpServers {
@@ -97,6 +99,7 @@ impl McpServers {
         Self {
             servers: RefCell::default(),
             connecting: watch::channel(0).0,
+            tools_wanted: watch::channel(false).0,
         }
     }
 
@@ -120,9 +123,10 @@ impl McpServers {
         self.servers.borrow_mut().push(Rc::clone(&server));
         self.connecting.send_modify(|count| *count += 1);
         let servers = Rc::clone(self);
+        let tools_wanted = self.tools_wanted.subscribe();
         Some(async move {
             let connected = match &server.config.kind {
-                ServerKind::Sdk => connect_sdk(&host, &server).await,
+                ServerKind::Sdk => connect_sdk(&host, &server, tools_wanted).await,
                 ServerKind::Stdio {
                     command,
                     arguments,
@@ -146,8 +150,9 @@ impl McpServers {
             .cloned()
     }
 
-    /// Waits until no server is being connected any more.
+    /// Waits until no server is being connected any more, and all tools are known.
     pub(crate) async fn settled(&self) {
+        self.tools_wanted.send_replace(true);
         let mut connecting = self.connecting.subscribe();
         // The sender lives as long as `self`.
         let _ = connecting.wait_for(|count| *count == 0).await;
@@ -369,7 +374,12 @@ const LIST_RETRIES: [Duration; 3] = [
     Duration::from_millis(1000),
 ];
 
-async fn connect_sdk(host: &Host, server: &Server) -> Result<(), ()> {
+/// The handshake comes at once, the question for tools before the first turn (observed on CLI 2.1.316).
+async fn connect_sdk(
+    host: &Host,
+    server: &Server,
+    mut tools_wanted: watch::Receiver<bool>,
+) -> Result<(), ()> {
     let connection = &server.connection;
     // A refused handshake is tried once more (observed on CLI 2.1.316).
     let mut shaken = connection
@@ -384,6 +394,8 @@ async fn connect_sdk(host: &Host, server: &Server) -> Result<(), ()> {
     let shaken = shaken.map_err(|_| ())?;
     *server.information.borrow_mut() = shaken["serverInfo"].clone();
     connection.notify(host, "notifications/initialized");
+    // The sender lives as long as the servers.
+    let _ = tools_wanted.wait_for(|wanted| *wanted).await;
     let mut listed = connection.request(host, "tools/list", None).await;
     for pause in LIST_RETRIES {
         if !matches!(listed, Err(RequestError::Refused(_))) {
