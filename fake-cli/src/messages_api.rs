@@ -1,6 +1,7 @@
 //! The client side of the Messages API.
 
 mod client;
+mod error_message;
 mod failure;
 mod failure_report;
 mod model;

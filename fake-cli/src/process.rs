@@ -110,7 +110,7 @@ impl Opened {
         ));
         session.adopt(loaded);
         if deferral.is_some() {
-            *session.early_prompts.borrow_mut() = Some(Vec::new());
+            turn::hold_prompts(&session);
         }
         Ok(Self {
             session,

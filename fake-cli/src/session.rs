@@ -94,7 +94,7 @@ pub(crate) struct Session {
     pub(crate) interrupts: Interrupts,
     pub(crate) ledger: RefCell<Ledger>,
     pub(crate) requests: RequestRecords,
-    /// Prompts that came before a deferred call was taken up; they are noted after it.
+    /// Prompts whose notes have to wait.
     pub(crate) early_prompts: RefCell<Option<Vec<Option<String>>>>,
     /// Files whose current content the model has seen.
     pub(crate) seen_files: RefCell<std::collections::HashSet<std::path::PathBuf>>,

@@ -4,6 +4,9 @@ use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::client::header;
+use super::error_message::{
+    Mistake, conversation_mistake, is_context_overflow, is_unpaid, message_of, prompt_too_long,
+};
 use super::failure_report::FailureReport;
 
 /// Why a request brought no reply.
@@ -303,83 +306,6 @@ impl StatusFailure {
             }
         }
     }
-}
-
-/// What the API can find wrong with the calls and results of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mistake {
-    MissingResult,
-    OrphanedResult,
-    DuplicateId,
-}
-
-impl Mistake {
-    fn text(self) -> &'static str {
-        match self {
-            Self::MissingResult => "due to tool use concurrency issues.",
-            Self::OrphanedResult => "orphaned tool_result in conversation history.",
-            Self::DuplicateId => "duplicate tool_use ID in conversation history.",
-        }
-    }
-}
-
-fn is_unpaid(message: &str) -> bool {
-    message.to_lowercase().contains("credit balance is too low")
-}
-
-fn conversation_mistake(message: &str) -> Option<Mistake> {
-    if message.contains("ids were found without `tool_result` blocks") {
-        Some(Mistake::MissingResult)
-    } else if message.contains("unexpected `tool_use_id` found in `tool_result` blocks") {
-        Some(Mistake::OrphanedResult)
-    } else if message.contains("`tool_use` ids must be unique") {
-        Some(Mistake::DuplicateId)
-    } else {
-        None
-    }
-}
-
-fn is_context_overflow(message: &str) -> bool {
-    message.to_lowercase().contains("prompt is too long")
-        || message.contains("exceed context limit")
-}
-
-fn prompt_too_long(message: &str) -> String {
-    let numbers: Vec<&str> = message
-        .split(|character: char| !character.is_ascii_digit())
-        .filter(|number| !number.is_empty())
-        .collect();
-    match numbers.as_slice() {
-        [size, limit] => format!(
-            "Prompt is too long · the request is ~{size} tokens (limit {limit}) but nothing is left \
-             to compact"
-        ),
-        _ => "Prompt is too long · this conversation is a single exchange and cannot be compacted \
-              — the request size comes mostly from system prompt, tool definitions, or \
-              attachments."
-            .to_owned(),
-    }
-}
-
-/// The message of an error body: of the envelope, of an HTML page's heading, or the status itself.
-fn message_of(body: &str, reason: &str) -> String {
-    if body.trim().is_empty() {
-        return "status code (no body)".to_owned();
-    }
-    if let Ok(envelope) = serde_json::from_str::<Value>(body) {
-        let message = envelope["error"]["message"].as_str();
-        return message.map_or_else(|| envelope.to_string(), str::to_owned);
-    }
-    let heading = body
-        .split_once("<h1>")
-        .and_then(|(_, rest)| rest.split_once("</h1>"))
-        .map(|(heading, _)| {
-            heading
-                .trim()
-                .trim_start_matches(|c: char| c.is_ascii_digit())
-                .trim()
-        });
-    heading.unwrap_or(reason).to_owned()
 }
 
 #[cfg(test)]

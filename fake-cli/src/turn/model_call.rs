@@ -2,6 +2,8 @@
 
 mod ending;
 mod show;
+mod streamed;
+mod whole;
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -9,13 +11,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::context;
 use super::run::Turn;
 use crate::environment::Credential;
 use crate::messages_api::{
-    ApiFailure, FailureReport, Features, Model, ReplyAssembler, ReplyStep, ReplyStream,
-    RequestContext, RequestHead, RetryPlan, fetch_whole_reply, open_stream, request_body,
+    ApiFailure, FailureReport, Features, Model, ReplyAssembler, RequestContext, RequestHead,
+    RetryPlan, request_body,
 };
-use crate::scripted::{self, ScriptedReply};
 use crate::tools;
 use crate::transcript::{RecordedRequest, api_messages, system_entry};
 use crate::usage::Tokens;
@@ -120,6 +122,7 @@ pub(crate) async fn call_model(turn: &mut Turn) -> StepEnd {
         );
     }
     let end = Caller::new(turn, model).run().await;
+    context::release_prompts(&session);
     session.ledger.borrow_mut().api_time += started.elapsed();
     end
 }
@@ -296,189 +299,12 @@ impl<'a> Caller<'a> {
         id
     }
 
-    async fn attempt_whole(&mut self) -> AttemptEnd {
-        let body = self.body();
-        let reference = self.record(&body);
-        let session = Rc::clone(&self.turn.session);
-        let fetched = fetch_whole_reply(session.http(), &session.environment, self.head(), &body);
-        let fetched = tokio::select! {
-            () = self.turn.interrupt.cancelled() => return AttemptEnd::Interrupted,
-            fetched = fetched => fetched,
-        };
-        let (message, request_id) = match fetched {
-            Ok(fetched) => fetched,
-            Err(failure) => return AttemptEnd::Failed(failure),
-        };
-        let received = self.receive_whole(message, request_id, reference).await;
-        AttemptEnd::Complete(received)
-    }
-
-    async fn receive_whole(
-        &mut self,
-        message: Value,
-        request_id: Option<String>,
-        reference: Uuid,
-    ) -> Received {
-        let mut reply = ReplyAssembler::default();
-        reply.apply(&json!({"type": "message_start", "message": message}));
-        reply.apply(&json!({
-            "type": "message_delta",
-            "delta": {
-                "stop_reason": message["stop_reason"],
-                "stop_sequence": message["stop_sequence"],
-            },
-        }));
-        let mut received = Received {
-            reference,
-            reply,
-            blocks: Vec::new(),
-            request_id,
-            delivery: Delivery::Whole,
-        };
-        let blocks = message["content"].as_array().into_iter().flatten();
-        for (index, block) in (0..).zip(blocks) {
-            self.show_block(&mut received, index, block.clone()).await;
-        }
-        received
-    }
-
-    /// The model of `--prompt-commands`: no request is made.
-    async fn follow_commands(mut self) -> StepEnd {
-        let session = Rc::clone(&self.turn.session);
-        self.turn.times.note_request();
-        let blocks = match session.transcript.read(scripted::next_reply) {
-            ScriptedReply::Blocks(blocks) => blocks,
-            ScriptedReply::Stall => {
-                self.turn.interrupt.cancelled().await;
-                return StepEnd::Interrupted;
-            }
-            ScriptedReply::Fail(status) => {
-                let failure = ApiFailure::scripted(status);
-                return self.failed(&failure);
-            }
-        };
-        let calls = blocks.iter().any(|block| block["type"] == "tool_use");
-        let message = json!({
-            "id": format!("msg_{}", Uuid::new_v4().simple()),
-            "type": "message",
-            "role": "assistant",
-            "model": self.model.name,
-            "content": blocks,
-            "stop_reason": if calls { "tool_use" } else { "end_turn" },
-            "stop_sequence": null,
-            "usage": {"input_tokens": 1, "output_tokens": 1},
-        });
-        let received = self.receive_whole(message, None, Uuid::new_v4()).await;
-        self.accept(received, None)
-    }
-
-    async fn attempt_streaming(&mut self) -> AttemptEnd {
-        let body = self.body();
-        let reference = self.record(&body);
-        let session = Rc::clone(&self.turn.session);
-        self.turn.times.note_request();
-        if session.arguments.include_partial_messages {
-            session.output.frame(&json!({
-                "type": "system",
-                "subtype": "status",
-                "status": "requesting",
-                "uuid": Uuid::new_v4(),
-                "session_id": session.id,
-            }));
-        }
-        let opened = open_stream(session.http(), &session.environment, self.head(), &body);
-        let requested = Instant::now();
-        let opened = tokio::select! {
-            () = self.turn.interrupt.cancelled() => return AttemptEnd::Interrupted,
-            opened = opened => opened,
-        };
-        match opened {
-            Ok(stream) => self.receive(stream, requested, reference).await,
-            Err(failure) => AttemptEnd::Failed(failure),
-        }
-    }
-
-    /// What a lost reply had used counts for the turn, and is paid for unless the request without streaming takes its
-    /// place (observed on CLI 2.1.316).
-    fn account(&mut self, lost: Tokens, end: AttemptEnd) -> AttemptEnd {
-        match end {
-            AttemptEnd::FallBack(_) => self.turn.tokens.add(lost),
-            AttemptEnd::Retry { .. } => self.charge(lost),
-            _ => {}
-        }
-        end
-    }
-
     fn charge(&mut self, tokens: Tokens) {
         self.turn.tokens.add(tokens);
         if tokens != Tokens::default() {
             self.turn.bill.add(&self.model, tokens);
             let mut ledger = self.turn.session.ledger.borrow_mut();
             ledger.bill.add(&self.model, tokens);
-        }
-    }
-
-    async fn receive(
-        &mut self,
-        mut stream: ReplyStream,
-        requested: Instant,
-        reference: Uuid,
-    ) -> AttemptEnd {
-        let mut received = Received {
-            reference,
-            reply: ReplyAssembler::default(),
-            blocks: Vec::new(),
-            request_id: stream.request_id.clone(),
-            delivery: Delivery::Streamed,
-        };
-        loop {
-            let event = tokio::select! {
-                biased;
-                () = self.turn.interrupt.cancelled() => {
-                    self.keep_interrupted(received);
-                    return AttemptEnd::Interrupted;
-                }
-                settled = self.turn.calls.next_settled() => {
-                    self.turn.settle(&settled);
-                    continue;
-                }
-                event = stream.next() => event,
-            };
-            let event = match event {
-                Some(Ok(event)) => event,
-                Some(Err(fault)) => {
-                    let lost = received.usage();
-                    return self.account(lost, ending::of_fault(received, &fault));
-                }
-                None => {
-                    let lost = received.usage();
-                    return self.account(lost, ending::of_stream(received));
-                }
-            };
-            self.turn.times.note_first_event();
-            let step = received.reply.apply(&event);
-            match step {
-                ReplyStep::BlockClosed { index, block } => {
-                    self.show_block(&mut received, index, block).await;
-                    self.show_event(&received, &event, requested);
-                }
-                ReplyStep::Error { kind, message } => {
-                    let lost = received.usage();
-                    return self.account(lost, ending::of_error(received, kind, message));
-                }
-                ReplyStep::Unreadable => return AttemptEnd::FallBack(ApiFailure::EmptyStream),
-                ReplyStep::Thinking { estimated_tokens } => {
-                    self.show_event(&received, &event, requested);
-                    self.show_thinking_tokens(estimated_tokens);
-                }
-                ReplyStep::Started | ReplyStep::Stopped | ReplyStep::Progress => {
-                    // An interrupt tells why the reply stopped as soon as the host can know it.
-                    self.turn
-                        .stop_reason
-                        .clone_from(received.reply.stop_reason());
-                    self.show_event(&received, &event, requested);
-                }
-            }
         }
     }
 }

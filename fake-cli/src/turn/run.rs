@@ -10,13 +10,16 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::announcement;
 use super::call::Call;
 use super::context;
 use super::events;
 use super::model_call::{Cut, StepEnd, call_model};
 use super::queue::CallQueue;
+use super::repair;
 use super::result::{self, Finish, Times};
 use super::settle::Report;
+use super::synthetic_reply;
 use crate::control;
 use crate::frames;
 use crate::messages_api::FailureReport;
@@ -86,7 +89,7 @@ pub(crate) async fn run_prompts(session: &Rc<Session>) {
     let prompt_text = text_of(&content);
     let empty = content.as_array().is_some_and(Vec::is_empty);
     session.repeat_tools_used();
-    context::repair_dangling_calls(session);
+    repair::repair_dangling_calls(session);
     for _ in &replayed {
         context::queue_operation(session, "dequeue", None);
     }
@@ -127,7 +130,7 @@ pub(crate) async fn run_prompts(session: &Rc<Session>) {
         .into_iter()
         .filter_map(|answer| answer.additional_context)
         .collect();
-    context::announce(session, &contexts);
+    announcement::announce(session, &contexts);
     session.output.frame(&frames::system_init(session));
     if session.arguments.replay_user_messages {
         for prompt in &replayed {
@@ -210,7 +213,7 @@ impl Turn {
             }
         }
         if cut.is_none() && !self.was_stopped_short() {
-            context::snapshot_prompt(&self.session);
+            announcement::snapshot_prompt(&self.session);
         }
         if self.ended_by_host {
             return Some(self.aborted_tools());
@@ -236,12 +239,12 @@ impl Turn {
                 .saturating_sub(self.context_before);
             let limit = self.session.arguments.max_turns;
             if let Some(limit) = limit.filter(|limit| self.steps >= *limit) {
-                context::remind_of_tokens(&self.session, used);
+                announcement::remind_of_tokens(&self.session, used);
                 context::note_limit(&self.session, limit, self.turns);
                 return Some(Finish::MaxTurns);
             }
             context::absorb_queued_prompts(&self.session);
-            context::remind_of_tokens(&self.session, used);
+            announcement::remind_of_tokens(&self.session, used);
             context::note_progress(&self.session);
             return None;
         }
@@ -263,7 +266,7 @@ impl Turn {
     fn interrupted_in_tools(&mut self) -> Finish {
         self.stop_calls();
         self.release_held();
-        context::snapshot_prompt(&self.session);
+        announcement::snapshot_prompt(&self.session);
         self.aborted_tools()
     }
 
@@ -310,7 +313,7 @@ impl Turn {
 
     /// The turn is lost: the user is told by a synthetic reply.
     fn fail(&mut self, report: &FailureReport) -> Finish {
-        result::show_synthetic_reply(&self.session, report);
+        synthetic_reply::show_synthetic_reply(&self.session, report);
         Finish::Failed(report.clone())
     }
 

@@ -11,7 +11,7 @@ use crate::clock;
 use crate::quirks::Quirk;
 use crate::tools::{self, Tool};
 use crate::transcript::assistant_entry;
-use crate::turn::{events, result};
+use crate::turn::{events, synthetic_reply};
 
 impl Caller<'_> {
     /// Shows one complete block and starts it, if it is a tool use.
@@ -175,7 +175,7 @@ impl Caller<'_> {
         self.write(&received);
         if let Some(cut) = cut.filter(|_| called) {
             self.turn.release_held();
-            result::show_synthetic_reply(&self.turn.session, &cut.report(false));
+            synthetic_reply::show_synthetic_reply(&self.turn.session, &cut.report(false));
         }
         StepEnd::Reply { cut, visible }
     }
