@@ -23,7 +23,7 @@ pub(crate) enum ScriptedReply {
 
 /// Decides the next reply from the conversation alone.
 pub(crate) fn next_reply(entries: &[Value]) -> ScriptedReply {
-    let prompts: Vec<(usize, &str)> = entries
+    let prompts: Vec<(usize, String)> = entries
         .iter()
         .enumerate()
         .filter(|(_, entry)| entry["type"] == "user" && entry["isMeta"] != true)
@@ -41,7 +41,7 @@ pub(crate) fn next_reply(entries: &[Value]) -> ScriptedReply {
         .rev()
         .skip(1)
         .rev()
-        .map(|(_, text)| *text)
+        .map(|(_, text)| text.as_str())
         .collect();
     let mut lines = prompt.lines();
     for _ in 0..results.len() {
@@ -69,13 +69,18 @@ pub(crate) fn next_reply(entries: &[Value]) -> ScriptedReply {
     ScriptedReply::Blocks(blocks)
 }
 
-fn prompt_text(content: &Value) -> Option<&str> {
+/// The words of a prompt, those of several blocks on lines of their own; `None` for a result.
+fn prompt_text(content: &Value) -> Option<String> {
     match content {
-        Value::String(text) => Some(text),
-        Value::Array(blocks) => blocks
-            .iter()
-            .find(|block| block["type"] == "text")
-            .and_then(|block| block["text"].as_str()),
+        Value::String(text) => Some(text.clone()),
+        Value::Array(blocks) => {
+            let texts: Vec<&str> = blocks
+                .iter()
+                .filter(|block| block["type"] == "text")
+                .filter_map(|block| block["text"].as_str())
+                .collect();
+            (!texts.is_empty()).then(|| texts.join("\n"))
+        }
         _ => None,
     }
 }

@@ -38,3 +38,20 @@ async fn a_stalled_model_can_be_interrupted() {
     let outcome = Place::new(&api).run(run).await;
     assert_eq!(outcome.result()["terminal_reason"], "aborted_streaming");
 }
+
+#[tokio::test]
+async fn the_blocks_of_a_prompt_are_its_lines() {
+    let api = Api::replying([]).await;
+    let mut run = Run::new().with(&["--prompt-commands"]);
+    run.prompts = vec![json!([
+        {"type": "text", "text": "say One."},
+        {"type": "text", "text": "say Two."},
+    ])];
+    let outcome = Place::new(&api).run(run).await;
+    let said: Vec<&str> = outcome
+        .of_type("assistant")
+        .iter()
+        .filter_map(|frame| frame["message"]["content"][0]["text"].as_str())
+        .collect();
+    assert_eq!(said, ["One.", "Two."]);
+}

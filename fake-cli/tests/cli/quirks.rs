@@ -138,3 +138,85 @@ async fn tool_uses_share_an_id_or_a_tool_has_a_new_name() {
     let hook = outcome.asked("hook_callback")[0];
     assert_eq!(hook["input"]["tool_name"], "Shell");
 }
+
+/// A process with one prompt, spoken to by hand.
+struct Spoken {
+    child: tokio::process::Child,
+    stdin: Option<tokio::process::ChildStdin>,
+    lines: tokio::io::Lines<tokio::io::BufReader<tokio::process::ChildStdout>>,
+    _place: Place,
+}
+
+impl Spoken {
+    async fn new(quirk: &str) -> Self {
+        let api = Api::replying([]).await;
+        let place = Place::new(&api);
+        let mut child = place
+            .command()
+            .args(["--output-format", "stream-json", "--verbose"])
+            .args(["--input-format", "stream-json", "--prompt-commands"])
+            .env("FAKE_CLAUDE_QUIRKS", quirk)
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().unwrap();
+        let mut spoken = Self {
+            child,
+            stdin,
+            lines: tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(stdout)),
+            _place: place,
+        };
+        let message = json!({"role": "user", "content": "say Hello."});
+        spoken
+            .write(&json!({"type": "user", "message": message}))
+            .await;
+        spoken
+    }
+
+    async fn write(&mut self, frame: &serde_json::Value) {
+        let line = format!("{frame}\n");
+        let stdin = self.stdin.as_mut().unwrap();
+        tokio::io::AsyncWriteExt::write_all(stdin, line.as_bytes())
+            .await
+            .unwrap();
+    }
+
+    /// The types of all frames up to the first of this type.
+    async fn until(&mut self, kind: &str) -> Vec<String> {
+        let mut seen = Vec::new();
+        while seen.last().is_none_or(|last| last != kind) {
+            let line = self.lines.next_line().await.unwrap().unwrap();
+            let frame: serde_json::Value = serde_json::from_str(&line).unwrap();
+            seen.push(frame["type"].as_str().unwrap().to_owned());
+        }
+        seen
+    }
+}
+
+#[tokio::test]
+async fn a_stalled_result_comes_when_nobody_will_say_more() {
+    let mut spoken = Spoken::new("stall-before-result").await;
+    spoken.until("assistant").await;
+    let question = json!({"subtype": "mcp_status"});
+    spoken
+        .write(&json!({"type": "control_request", "request_id": "1", "request": question}))
+        .await;
+    let meanwhile = spoken.until("control_response").await;
+    assert!(!meanwhile.contains(&"result".to_owned()), "{meanwhile:?}");
+    spoken.stdin = None;
+    spoken.until("result").await;
+}
+
+#[tokio::test]
+async fn a_lingering_process_does_not_end_by_itself() {
+    let bound = std::time::Duration::from_millis(500);
+    let mut lingering = Spoken::new("linger-after-result").await;
+    lingering.until("result").await;
+    lingering.stdin = None;
+    let ended = tokio::time::timeout(bound, lingering.child.wait()).await;
+    assert!(ended.is_err(), "{ended:?}");
+    let mut prompt = Spoken::new("").await;
+    prompt.until("result").await;
+    prompt.stdin = None;
+    assert!(prompt.child.wait().await.unwrap().success());
+}
