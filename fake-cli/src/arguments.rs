@@ -2,6 +2,7 @@
 
 mod options;
 
+use crate::output::OutputFormat;
 use crate::permissions::PermissionMode;
 use options::{Arity, OptionSpec};
 use uuid::Uuid;
@@ -51,6 +52,7 @@ pub struct Arguments {
     pub(crate) imitate: Option<String>,
     pub(crate) prompt_commands: bool,
     pub(crate) stream_json_input: bool,
+    pub(crate) output_format: OutputFormat,
     pub(crate) prompt: Option<String>,
 }
 
@@ -77,6 +79,14 @@ pub enum ArgumentError {
     /// The session id is no UUID.
     #[error("Error: Invalid session ID. Must be a valid UUID.")]
     SessionId,
+    /// A file that the command line names is not there.
+    #[error("Error: {what} not found: {path}")]
+    NotFound {
+        /// What the file is for.
+        what: &'static str,
+        /// Its path as it was given.
+        path: String,
+    },
     /// Printing frames needs `--verbose`.
     #[error("Error: When using --print, --output-format=stream-json requires --verbose")]
     VerboseRequired,
@@ -118,7 +128,6 @@ struct Parser {
     version: bool,
     help: bool,
     verbose: bool,
-    stream_json_output: bool,
 }
 
 impl Parser {
@@ -217,6 +226,13 @@ impl Parser {
             "--model" => target.model = Some(first()),
             "--fallback-model" => target.fallback_model = Some(first()),
             "--system-prompt" => target.system_prompt = Some(first()),
+            "--system-prompt-file" => {
+                target.system_prompt = Some(read_prompt("System prompt file", &first())?);
+            }
+            "--append-system-prompt-file" => {
+                let text = read_prompt("Append system prompt file", &first())?;
+                target.append_system_prompt = Some(text);
+            }
             "--append-system-prompt" => target.append_system_prompt = Some(first()),
             "--max-turns" => {
                 let value = first();
@@ -242,9 +258,10 @@ impl Parser {
             }
             "--output-format" => {
                 let value = first();
-                self.stream_json_output = match value.as_str() {
-                    "stream-json" => true,
-                    "text" | "json" => false,
+                target.output_format = match value.as_str() {
+                    "stream-json" => OutputFormat::StreamJson,
+                    "json" => OutputFormat::Json,
+                    "text" => OutputFormat::Text,
                     _ => {
                         let expected = "Allowed choices are text, json, stream-json.";
                         return Err(invalid(spec, value, expected));
@@ -273,7 +290,8 @@ impl Parser {
         if self.positional.first().is_some_and(|word| word == "quirks") {
             return Ok(Invocation::ListQuirks);
         }
-        if self.stream_json_output && !self.verbose {
+        let streams = self.arguments.output_format == OutputFormat::StreamJson;
+        if streams && !self.verbose {
             return Err(ArgumentError::VerboseRequired);
         }
         let bypass = self.arguments.permission_mode == PermissionMode::BypassPermissions;
@@ -292,7 +310,7 @@ impl Parser {
 pub(crate) fn help() -> String {
     let options: Vec<String> = options::all()
         .iter()
-        .map(|option| format!("  {}", option.usage))
+        .map(|option| format!("  {:<42} {}", option.usage, option.about))
         .collect();
     format!(
         "Usage: fake-claude [options] [prompt]\n       fake-claude quirks\n\nA Claude Code CLI for \
@@ -303,6 +321,13 @@ pub(crate) fn help() -> String {
         options.join("\n"),
         crate::scripted::COMMANDS,
     )
+}
+
+fn read_prompt(what: &'static str, path: &str) -> Result<String, ArgumentError> {
+    std::fs::read_to_string(path).map_err(|_| ArgumentError::NotFound {
+        what,
+        path: path.to_owned(),
+    })
 }
 
 fn invalid(spec: &OptionSpec, value: String, expected: &str) -> ArgumentError {

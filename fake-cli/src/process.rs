@@ -19,6 +19,10 @@ use crate::session::{Identity, Prompt, Session};
 use crate::transcript::{self, LoadedSession, PendingDeferral};
 use crate::turn;
 
+/// Neither stdin nor the command line has a prompt.
+const NO_INPUT: &str =
+    "Error: Input must be provided either through stdin or as a prompt argument when using --print";
+
 /// The exit code of a process that SIGTERM ended.
 const TERMINATED: i32 = 143;
 
@@ -88,7 +92,11 @@ impl Opened {
         let quirks = Quirks::parse(names.chain([named])).map_err(|error| fail(&error))?;
         let servers = read_configs(&arguments.mcp_configs, &environment.working_directory)
             .map_err(|error| fail(&error))?;
-        let output = Rc::new(Output::new(Box::new(std::io::stdout()), quirks.clone()));
+        let output = Rc::new(Output::new(
+            Box::new(std::io::stdout()),
+            quirks.clone(),
+            arguments.output_format,
+        ));
         let (identity, loaded) = match choose_session(&arguments, &environment) {
             Ok(chosen) => chosen,
             Err(refused) => {
@@ -223,8 +231,8 @@ async fn read_input(
     mut input: Input,
     mut ready_lines_wanted: mpsc::Receiver<oneshot::Sender<()>>,
 ) -> i32 {
-    if !session.arguments.stream_json_input {
-        read_words(&session, &mut input).await;
+    if !session.arguments.stream_json_input && !read_words(&session, &mut input).await {
+        return fail(&NO_INPUT);
     }
     loop {
         let line = tokio::select! {
@@ -265,18 +273,21 @@ async fn read_input(
     }
 }
 
-/// Plain input is one prompt, after the one of the command line.
-async fn read_words(session: &Session, input: &mut Input) {
+/// Plain input is one prompt, after the one of the command line. Whether there is one.
+async fn read_words(session: &Session, input: &mut Input) -> bool {
     let mut lines: Vec<String> = session.arguments.prompt.clone().into_iter().collect();
     while let Ok(Some(line)) = input.next_line().await {
         lines.push(String::from_utf8_lossy(&line).into_owned());
     }
-    if !lines.is_empty() {
-        session.prompts.push(Prompt {
-            uuid: Uuid::new_v4(),
-            content: serde_json::json!(lines.join("\n")),
-        });
+    if lines.is_empty() {
+        // A deferred call needs no prompt.
+        return session.resumed;
     }
+    session.prompts.push(Prompt {
+        uuid: Uuid::new_v4(),
+        content: serde_json::json!(lines.join("\n")),
+    });
+    true
 }
 
 struct RefusedSession {

@@ -107,6 +107,15 @@ impl ApiFailure {
         }
     }
 
+    /// Whether the API said that it is overloaded.
+    pub(crate) fn is_overload(&self) -> bool {
+        match self {
+            Self::Status(failure) => failure.status == 529,
+            Self::ErrorEvent { kind, .. } => kind == "overloaded_error",
+            _ => false,
+        }
+    }
+
     /// Whether the API takes the credential for a wrong key.
     pub(crate) fn refuses_key(&self) -> bool {
         matches!(self, Self::Status(failure) if failure.status == 401 && failure.names_key())

@@ -1,6 +1,7 @@
 //! One model call: requests, retries, and the reply as it streams in.
 
 mod ending;
+mod fallback;
 mod show;
 mod streamed;
 mod whole;
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use super::context;
 use super::run::Turn;
-use crate::environment::Credential;
+use crate::environment::{Credential, Environment};
 use crate::messages_api::{
     ApiFailure, FailureReport, Features, Model, ReplyAssembler, RequestContext, RequestHead,
     RetryPlan, request_body,
@@ -136,19 +137,24 @@ struct Caller<'a> {
     stream: bool,
     /// A connection was not dropped so far.
     keep_alive: bool,
+    /// How often in a row the API said that it is overloaded.
+    overloads: u64,
+    /// Written after the first request to the model that took over (observed on CLI 2.1.316).
+    entry_of_switch: Option<Value>,
 }
 
 impl<'a> Caller<'a> {
     fn new(turn: &'a mut Turn, model: Model) -> Self {
         let environment = &turn.session.environment;
         let base = environment.number("CLAUDE_CODE_OVERLOADED_RETRY_BASE_DELAY_MS");
-        let own_limit = environment.number("CLAUDE_CODE_MAX_OUTPUT_TOKENS");
         Self {
             retries: RetryPlan::new(environment.max_retries(), base),
-            max_tokens: own_limit.unwrap_or_else(|| model.max_output_tokens()),
+            max_tokens: own_limit(environment).unwrap_or_else(|| model.max_output_tokens()),
             features: Features::default(),
             stream: true,
             keep_alive: true,
+            overloads: 0,
+            entry_of_switch: None,
             turn,
             model,
         }
@@ -210,6 +216,9 @@ impl<'a> Caller<'a> {
         announced: bool,
         in_stream: bool,
     ) -> Option<StepEnd> {
+        if self.switches_model(&failure) {
+            return None;
+        }
         let Some(retry) = self.retries.next(&failure) else {
             if in_stream && self.may_fall_back() {
                 self.fall_back();
@@ -283,7 +292,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    fn record(&self, body: &Value) -> Uuid {
+    fn record(&mut self, body: &Value) -> Uuid {
         let session = &self.turn.session;
         let id = Uuid::new_v4();
         let version = &session.stamp.version;
@@ -296,6 +305,9 @@ impl<'a> Caller<'a> {
         session
             .requests
             .record(&session.transcript, session.id, version, &request);
+        if let Some(entry) = self.entry_of_switch.take() {
+            session.transcript.chain(entry);
+        }
         id
     }
 
@@ -307,6 +319,11 @@ impl<'a> Caller<'a> {
             ledger.bill.add(&self.model, tokens);
         }
     }
+}
+
+/// The limit of a reply that the host's environment sets, in tokens.
+fn own_limit(environment: &Environment) -> Option<u64> {
+    environment.number("CLAUDE_CODE_MAX_OUTPUT_TOKENS")
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -55,3 +55,37 @@ async fn the_blocks_of_a_prompt_are_its_lines() {
         .collect();
     assert_eq!(said, ["One.", "Two."]);
 }
+
+#[tokio::test]
+async fn without_streaming_only_the_result_is_printed() {
+    let place = Place::new(&Api::replying([]).await);
+    let print = async |arguments: &[&str]| {
+        let mut command = place.command();
+        command.args(["-p", "--prompt-commands"]).args(arguments);
+        let output = command.stdin(std::process::Stdio::null()).output().await;
+        let output = output.unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let (code, words, _) = print(&["say Hello."]).await;
+    assert_eq!((code, words.as_str()), (Some(0), "Hello.\n"));
+    let (code, words, _) = print(&["fail 403"]).await;
+    assert_eq!(code, Some(1));
+    assert!(words.starts_with("Failed to authenticate."), "{words}");
+    let (_, frame, _) = print(&["say Hello.", "--output-format", "json"]).await;
+    let frame: serde_json::Value = serde_json::from_str(&frame).unwrap();
+    assert_eq!(frame["result"], "Hello.");
+    let (code, _, complaint) = print(&[]).await;
+    assert_eq!(code, Some(1));
+    assert!(
+        complaint.starts_with("Error: Input must be provided"),
+        "{complaint}"
+    );
+    let (code, _, complaint) = print(&["say Hello.", "--system-prompt-file", "nope"]).await;
+    assert_eq!(code, Some(1));
+    assert_eq!(complaint, "Error: System prompt file not found: nope\n");
+}
