@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
+use crate::agent::definition::DEFAULT_FLOW_TYPE;
 use crate::engine::contract::{Command, Engine, EngineError, LiveEvent, SessionChange};
 use crate::engine::embedded::engine::EmbeddedEngine;
 use crate::session::event::Resolution;
@@ -14,22 +15,32 @@ use crate::session::snapshot::Snapshot;
 #[derive(Clone)]
 pub struct SessionClient {
     engine: Arc<dyn Engine>,
+    flow_type: Arc<str>,
 }
 
 impl std::fmt::Debug for SessionClient {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("SessionClient")
+            .field("flow_type", &self.flow_type)
             .finish_non_exhaustive()
     }
 }
 
 impl SessionClient {
-    /// A client of the sessions of an engine.
+    /// A client of the sessions of an engine; those that it starts are for agents that name no
+    /// flow type.
     #[must_use]
     pub fn new(engine: &EmbeddedEngine) -> Self {
+        Self::of_flow(engine, DEFAULT_FLOW_TYPE)
+    }
+
+    /// A client whose new sessions are for the agents of a flow type.
+    #[must_use]
+    pub fn of_flow(engine: &EmbeddedEngine, flow_type: &str) -> Self {
         Self {
             engine: Arc::new(engine.clone()),
+            flow_type: flow_type.into(),
         }
     }
 
@@ -44,7 +55,9 @@ impl SessionClient {
         session_id: &str,
         message: Option<String>,
     ) -> Result<(), EngineError> {
-        self.engine.start_session(session_id, message).await
+        self.engine
+            .start_session(&self.flow_type, session_id, message)
+            .await
     }
 
     /// Sends a user's message; while a turn runs it waits for the next one. Whether it was
@@ -115,7 +128,19 @@ impl SessionClient {
     /// [`EngineError::SessionExists`] when the id is taken, [`EngineError::InvalidExport`] when
     /// its parts contradict each other.
     pub async fn import(&self, session: ExportedSession) -> Result<(), EngineError> {
-        self.engine.import(session).await
+        self.engine.import(&self.flow_type, session).await
+    }
+
+    /// Gives a session back to the workers that they set aside because something stored of it could
+    /// not be read ([`Snapshot::set_aside`] says what). To be called when it was repaired. Whether
+    /// the session was set aside.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::UnknownSession`] when there is no such session, [`EngineError::Corrupt`] when
+    /// its state still cannot be read.
+    pub async fn take_up_again(&self, session_id: &str) -> Result<bool, EngineError> {
+        self.engine.take_up_again(session_id).await
     }
 
     /// Changes of all sessions from now on, whoever makes them. Several changes of one session

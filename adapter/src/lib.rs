@@ -28,6 +28,7 @@ pub use agent::options::{ClaudeAgentOptions, OptionsContext, OptionsError, Permi
 pub use agent::policy::{ToolEffect, ToolPolicy};
 #[doc(hidden)]
 pub use agent::sabotage::Sabotage;
+pub use agent::session_options::AgentSessionOptions;
 pub use agent::tool::{
     DeferredToolExecution, Tool, ToolAnnotations, ToolContent, ToolError, ToolHandler, ToolOutput,
     current_deferred_tool_execution,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -24,6 +24,7 @@ const EVENT_BACKLOG: usize = 4096;
 #[derive(Debug)]
 pub struct Worker {
     events: broadcast::Sender<LiveEvent>,
+    serving: watch::Receiver<bool>,
     stop: CancellationToken,
     working: AbortOnDropHandle<Result<(), EngineError>>,
 }
@@ -32,12 +33,19 @@ pub struct Worker {
 #[must_use]
 pub struct WorkerBuilder {
     engine: EmbeddedEngine,
-    agent: ClaudeAgent,
+    agents: AgentPerformer,
     concurrency: usize,
     observer: Option<Arc<dyn StepObserver>>,
 }
 
 impl WorkerBuilder {
+    /// Adds an agent, for the sessions of its flow type; it takes the place of an agent of the same
+    /// type.
+    pub fn agent(mut self, agent: &ClaudeAgent) -> Self {
+        self.agents.add(agent.clone());
+        self
+    }
+
     /// Sets how many attempts are performed at once; 8 unless set.
     pub fn concurrency(mut self, concurrency: usize) -> Self {
         self.concurrency = concurrency.max(1);
@@ -54,12 +62,14 @@ impl WorkerBuilder {
     #[must_use]
     pub fn start(self) -> Worker {
         let (events, _) = broadcast::channel(EVENT_BACKLOG);
+        let (serving, is_serving) = watch::channel(false);
         let stop = CancellationToken::new();
         let context = WorkerContext {
-            performer: Arc::new(AgentPerformer::new(self.agent)),
+            performer: Arc::new(self.agents),
             observer: self.observer,
             events: events.clone(),
             concurrency: self.concurrency,
+            serving,
             stop: stop.clone(),
         };
         let engine = self.engine;
@@ -72,6 +82,7 @@ impl WorkerBuilder {
         }));
         Worker {
             events,
+            serving: is_serving,
             stop,
             working,
         }
@@ -83,10 +94,20 @@ impl Worker {
     pub fn builder(engine: &EmbeddedEngine, agent: &ClaudeAgent) -> WorkerBuilder {
         WorkerBuilder {
             engine: engine.clone(),
-            agent: agent.clone(),
+            agents: AgentPerformer::new(agent.clone()),
             concurrency: CONCURRENCY,
             observer: None,
         }
+    }
+
+    /// Waits until the worker takes what is due. False when it ended before, for a reason that
+    /// [`Worker::stop`] tells.
+    pub async fn wait_until_serving(&self) -> bool {
+        self.serving
+            .clone()
+            .wait_for(|serving| *serving)
+            .await
+            .is_ok()
     }
 
     /// Live events of this worker's attempts from now on.

@@ -11,14 +11,12 @@ use crate::agent::built_in::CLAUDE_CODE_BUILT_IN_TOOL_NAMES;
 use crate::agent::options::{ClaudeAgentOptions, OptionsContext, OptionsError};
 use crate::agent::policy::{ToolEffect, ToolPolicies, ToolPolicy, Treatment, custom_tool_name};
 use crate::agent::sabotage::Sabotage;
+use crate::agent::session_options::AgentSessionOptions;
 use crate::agent::tool::Tool;
 use crate::session::step::RetryPolicy;
 
-/// How long one segment may take unless the agent says otherwise.
-const RUN_MODEL_TIMEOUT: Duration = Duration::from_secs(15 * 60);
-
-/// How long one attempt of a tool call may take unless the agent says otherwise.
-const TOOL_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// The flow type of agents and clients that name none.
+pub(crate) const DEFAULT_FLOW_TYPE: &str = "ClaudeAgent";
 
 /// Makes the options of every attempt of a segment.
 #[async_trait]
@@ -59,6 +57,9 @@ pub enum AgentError {
         /// What is wrong with the schema.
         reason: String,
     },
+    /// The flow type says nothing.
+    #[error("register an agent under a blank flow type: give it a name")]
+    BlankFlowType,
     /// Fewer than one attempt.
     #[error("set max_attempts to 0: a Step needs at least one attempt")]
     NoAttempts,
@@ -96,6 +97,7 @@ struct AgentDefinition {
     tools: BTreeMap<String, Tool>,
     policies: ToolPolicies,
     cli: PathBuf,
+    flow_type: String,
     retry: RetryPolicy,
     run_model_timeout: Duration,
     tool_timeout: Duration,
@@ -106,6 +108,7 @@ impl std::fmt::Debug for ClaudeAgent {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("ClaudeAgent")
+            .field("flow_type", &self.definition.flow_type)
             .field("tools", &self.definition.tools.keys())
             .field("cli", &self.definition.cli)
             .finish_non_exhaustive()
@@ -118,12 +121,9 @@ impl ClaudeAgent {
         ClaudeAgentBuilder {
             options_factory: Arc::new(options_factory),
             tools: Vec::new(),
-            policies: BTreeMap::new(),
-            default_effect: ToolEffect::Unclassified,
             cli: PathBuf::from("claude"),
-            retry: RetryPolicy::default(),
-            run_model_timeout: RUN_MODEL_TIMEOUT,
-            tool_timeout: TOOL_TIMEOUT,
+            flow_type: DEFAULT_FLOW_TYPE.to_owned(),
+            session: AgentSessionOptions::default(),
             sabotage: None,
         }
     }
@@ -164,6 +164,12 @@ impl ClaudeAgent {
         &self.definition.cli
     }
 
+    /// The type of the sessions that this agent works on.
+    #[must_use]
+    pub fn flow_type(&self) -> &str {
+        &self.definition.flow_type
+    }
+
     pub(crate) fn retry(&self) -> RetryPolicy {
         self.definition.retry
     }
@@ -190,16 +196,28 @@ impl ClaudeAgent {
 pub struct ClaudeAgentBuilder {
     options_factory: Arc<dyn OptionsFactory>,
     tools: Vec<Tool>,
-    policies: BTreeMap<String, ToolPolicy>,
-    default_effect: ToolEffect,
     cli: PathBuf,
-    retry: RetryPolicy,
-    run_model_timeout: Duration,
-    tool_timeout: Duration,
+    flow_type: String,
+    session: AgentSessionOptions,
     sabotage: Option<Sabotage>,
 }
 
 impl ClaudeAgentBuilder {
+    /// Sets the type of the sessions that the agent works on; `ClaudeAgent` unless set.
+    ///
+    /// Every process that starts such sessions or works on them names the same type: workers by
+    /// their agents, clients by [`SessionClient::of_flow`](crate::SessionClient::of_flow).
+    pub fn flow_type(mut self, flow_type: impl Into<String>) -> Self {
+        self.flow_type = flow_type.into();
+        self
+    }
+
+    /// Sets all session options at once, instead of those set before.
+    pub fn session_options(mut self, options: AgentSessionOptions) -> Self {
+        self.session = options;
+        self
+    }
+
     /// Adds a custom tool.
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
@@ -215,13 +233,13 @@ impl ClaudeAgentBuilder {
     /// Sets the policy of a tool: a custom tool by its own name, a tool of the CLI by the CLI's
     /// name, a tool of an external MCP server as `mcp__<server>__<tool>`.
     pub fn tool_policy(mut self, tool: impl Into<String>, policy: ToolPolicy) -> Self {
-        self.policies.insert(tool.into(), policy);
+        self.session.tool_policies.insert(tool.into(), policy);
         self
     }
 
     /// Sets the effect of tools without policy and annotation; `Unclassified` unless set.
     pub fn default_tool_effect(mut self, effect: ToolEffect) -> Self {
-        self.default_effect = effect;
+        self.session.default_tool_effect = effect;
         self
     }
 
@@ -233,19 +251,19 @@ impl ClaudeAgentBuilder {
 
     /// Sets how often Steps are attempted.
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
-        self.retry = retry;
+        self.session.retry = retry;
         self
     }
 
     /// Sets how long one segment may take; 15 minutes unless set.
     pub fn run_model_timeout(mut self, timeout: Duration) -> Self {
-        self.run_model_timeout = timeout;
+        self.session.run_model_timeout = timeout;
         self
     }
 
     /// Sets how long one attempt of a tool call may take; 15 minutes unless set.
     pub fn tool_timeout(mut self, timeout: Duration) -> Self {
-        self.tool_timeout = timeout;
+        self.session.tool_timeout = timeout;
         self
     }
 
@@ -262,18 +280,23 @@ impl ClaudeAgentBuilder {
     ///
     /// [`AgentError`] names the tool or setting that cannot be.
     pub fn build(self) -> Result<ClaudeAgent, AgentError> {
-        if self.retry.max_attempts == 0 {
+        let session = self.session;
+        if session.retry.max_attempts == 0 {
             return Err(AgentError::NoAttempts);
+        }
+        if self.flow_type.trim().is_empty() {
+            return Err(AgentError::BlankFlowType);
         }
         Ok(ClaudeAgent {
             definition: Arc::new(AgentDefinition {
                 options_factory: self.options_factory,
                 tools: checked_tools(self.tools)?,
-                policies: ToolPolicies::new(self.policies, self.default_effect),
+                policies: ToolPolicies::new(session.tool_policies, session.default_tool_effect),
                 cli: self.cli,
-                retry: self.retry,
-                run_model_timeout: self.run_model_timeout,
-                tool_timeout: self.tool_timeout,
+                flow_type: self.flow_type,
+                retry: session.retry,
+                run_model_timeout: session.run_model_timeout,
+                tool_timeout: session.tool_timeout,
                 sabotage: self.sabotage,
             }),
         })

@@ -6,4 +6,5 @@ pub(crate) mod hook;
 pub(crate) mod options;
 pub(crate) mod policy;
 pub(crate) mod sabotage;
+pub(crate) mod session_options;
 pub(crate) mod tool;

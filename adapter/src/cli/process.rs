@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::cli::descendants::Descendants;
 use crate::cli::frame::Frame;
@@ -21,6 +22,9 @@ const STDERR_LINES: usize = 40;
 
 /// How long the CLI may take to end after its standard input was closed.
 const EXIT_GRACE: Duration = Duration::from_secs(5);
+
+/// How long the output of a CLI that has ended may stay open without a word.
+const OUTPUT_GRACE: Duration = Duration::from_secs(1);
 
 /// Talking to the CLI failed.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +60,8 @@ pub(crate) struct CliProcess {
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     line: Vec<u8>,
+    /// When the CLI was seen to have ended.
+    ended_at: Option<Instant>,
     stderr: StderrTail,
 }
 
@@ -85,22 +91,25 @@ impl CliProcess {
             stdin: child.stdin.take(),
             stdout: BufReader::new(stdout),
             line: Vec::new(),
+            ended_at: None,
             stderr: StderrTail::follow(stderr),
             child,
         })
     }
 
-    /// The next frame, or `None` at the end of the CLI's output.
+    /// The next frame, or `None` at the end of the CLI or its output.
     ///
     /// May be dropped while it waits: a line read in part is kept. Lines that are no frame are
     /// skipped, because programs started by the CLI may write there too.
     pub(crate) async fn next_frame(&mut self) -> Result<Option<Frame>, ProcessError> {
         loop {
-            let read = self
-                .stdout
-                .read_until(b'\n', &mut self.line)
-                .await
-                .map_err(ProcessError::Read)?;
+            let read = tokio::select! {
+                biased;
+                read = self.stdout.read_until(b'\n', &mut self.line) => {
+                    read.map_err(ProcessError::Read)?
+                }
+                () = silent_after_end(&mut self.child, &mut self.ended_at) => return Ok(None),
+            };
             if read == 0 && self.line.is_empty() {
                 return Ok(None);
             }
@@ -181,6 +190,17 @@ impl Drop for CliProcess {
     }
 }
 
+/// Waits for the CLI's end and then for what it may have left to be read. The end of its output
+/// does not always tell: a descendant may keep that open.
+async fn silent_after_end(child: &mut Child, ended_at: &mut Option<Instant>) {
+    if ended_at.is_none() {
+        // A status that cannot be read is asked for again at the end.
+        let _ = child.wait().await;
+    }
+    let ended_at = *ended_at.get_or_insert_with(Instant::now);
+    tokio::time::sleep_until(ended_at + OUTPUT_GRACE).await;
+}
+
 /// The system's error does not say which of the two is missing, the program or the directory.
 fn spawn_error(launch: &Launch, source: std::io::Error) -> ProcessError {
     let directory = &launch.working_directory;
@@ -247,6 +267,24 @@ mod tests {
             working_directory,
         };
         CliProcess::start(&launch).await.unwrap_err().to_string()
+    }
+
+    #[tokio::test]
+    async fn a_cli_that_ends_is_noticed_while_a_descendant_holds_its_output() {
+        let here = tempfile::tempdir().unwrap();
+        let script = r#"sleep 600 & echo '{"type":"unheard_of"}'; exit 7"#;
+        let launch = Launch {
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".to_owned(), script.to_owned()],
+            environment: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
+            working_directory: here.path().to_owned(),
+        };
+        let mut process = CliProcess::start(&launch).await.unwrap();
+        let first = process.next_frame().await.unwrap();
+        assert!(matches!(first, Some(Frame::Unknown)), "{first:?}");
+        assert!(process.next_frame().await.unwrap().is_none());
+        let status = process.finish().await.unwrap();
+        assert_eq!(status.code(), Some(7));
     }
 
     #[tokio::test]

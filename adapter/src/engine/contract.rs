@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::sabotage::Sabotage;
@@ -146,6 +146,7 @@ pub trait StepObserver: Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedAttempt {
     pub(crate) session_id: String,
+    pub(crate) flow_type: String,
     pub(crate) turn_id: String,
     pub(crate) step_execution_id: String,
     pub(crate) attempt: u32,
@@ -195,10 +196,14 @@ pub(crate) trait StepPerformer: Send + Sync + 'static {
         scope: &dyn AttemptScope,
     ) -> Option<AttemptResult>;
 
-    fn retry(&self) -> RetryPolicy;
+    /// The types of sessions whose attempts it can perform.
+    fn flow_types(&self) -> Vec<String>;
+
+    /// How often Steps of sessions of a type are attempted.
+    fn retry(&self, flow_type: &str) -> RetryPolicy;
 
     /// A promise to be broken on purpose.
-    fn sabotage(&self) -> Option<Sabotage>;
+    fn sabotage(&self, flow_type: &str) -> Option<Sabotage>;
 }
 
 /// What an engine needs to work as a worker.
@@ -207,6 +212,8 @@ pub(crate) struct WorkerContext {
     pub(crate) observer: Option<Arc<dyn StepObserver>>,
     pub(crate) events: broadcast::Sender<LiveEvent>,
     pub(crate) concurrency: usize,
+    /// Becomes true when the worker takes what is due.
+    pub(crate) serving: watch::Sender<bool>,
     pub(crate) stop: CancellationToken,
 }
 
@@ -215,6 +222,7 @@ pub(crate) struct WorkerContext {
 pub(crate) trait Engine: Send + Sync + 'static {
     async fn start_session(
         &self,
+        flow_type: &str,
         session_id: &str,
         message: Option<String>,
     ) -> Result<(), EngineError>;
@@ -228,7 +236,10 @@ pub(crate) trait Engine: Send + Sync + 'static {
     async fn export(&self, session_id: &str) -> Result<ExportedSession, EngineError>;
 
     /// Stores a session that was exported.
-    async fn import(&self, session: ExportedSession) -> Result<(), EngineError>;
+    async fn import(&self, flow_type: &str, session: ExportedSession) -> Result<(), EngineError>;
+
+    /// Gives a session that was set aside back to the workers. Whether it was.
+    async fn take_up_again(&self, session_id: &str) -> Result<bool, EngineError>;
 
     /// Changes of all sessions from the return of this on, whoever makes them.
     async fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError>;

@@ -1,5 +1,6 @@
 //! Performs the attempts of an agent's Steps.
 
+use std::collections::BTreeMap;
 use std::process::Stdio;
 
 use async_trait::async_trait;
@@ -16,16 +17,32 @@ use crate::session::event::{AttemptResult, SegmentEnd};
 use crate::session::record::{APPROVED_CLI_TOOL_OUTPUT, DeferredCall, ToolCallOutcome};
 use crate::session::step::RetryPolicy;
 
-/// Performs the Steps of one agent.
+/// Performs the Steps of agents, each for the sessions of its flow type.
 pub(crate) struct AgentPerformer {
+    flows: BTreeMap<String, Flow>,
+}
+
+/// One agent's Steps.
+struct Flow {
     agent: ClaudeAgent,
 }
 
 impl AgentPerformer {
     pub(crate) fn new(agent: ClaudeAgent) -> Self {
-        Self { agent }
+        let mut performer = Self {
+            flows: BTreeMap::new(),
+        };
+        performer.add(agent);
+        performer
     }
 
+    pub(crate) fn add(&mut self, agent: ClaudeAgent) {
+        self.flows
+            .insert(agent.flow_type().to_owned(), Flow { agent });
+    }
+}
+
+impl Flow {
     async fn run_model(
         &self,
         attempt: &PlannedAttempt,
@@ -115,7 +132,7 @@ impl AgentPerformer {
 }
 
 /// Faults on purpose, each where the promise it breaks is kept.
-impl AgentPerformer {
+impl Flow {
     fn leave_something(&self, options: &ClaudeAgentOptions) {
         if self.agent.is_sabotaged(Sabotage::LeaveProcess) {
             // It outlives this process because nothing ties it to it.
@@ -178,8 +195,7 @@ fn ended(outcome: ToolCallOutcome, output: impl Into<String>) -> AttemptResult {
     }
 }
 
-#[async_trait]
-impl StepPerformer for AgentPerformer {
+impl Flow {
     async fn perform(
         &self,
         attempt: &PlannedAttempt,
@@ -203,12 +219,31 @@ impl StepPerformer for AgentPerformer {
             Work::ResumeTurn => Some(AttemptResult::Resumed),
         }
     }
+}
 
-    fn retry(&self) -> RetryPolicy {
-        self.agent.retry()
+#[async_trait]
+impl StepPerformer for AgentPerformer {
+    async fn perform(
+        &self,
+        attempt: &PlannedAttempt,
+        scope: &dyn AttemptScope,
+    ) -> Option<AttemptResult> {
+        // Without the agent the attempt is somebody else's.
+        let flow = self.flows.get(&attempt.flow_type)?;
+        flow.perform(attempt, scope).await
     }
 
-    fn sabotage(&self) -> Option<Sabotage> {
-        self.agent.sabotage()
+    fn flow_types(&self) -> Vec<String> {
+        self.flows.keys().cloned().collect()
+    }
+
+    fn retry(&self, flow_type: &str) -> RetryPolicy {
+        self.flows
+            .get(flow_type)
+            .map_or_else(RetryPolicy::default, |flow| flow.agent.retry())
+    }
+
+    fn sabotage(&self, flow_type: &str) -> Option<Sabotage> {
+        self.flows.get(flow_type)?.agent.sabotage()
     }
 }

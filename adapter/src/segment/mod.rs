@@ -7,5 +7,6 @@ mod delta;
 mod gate;
 mod hooks;
 mod mirror;
+mod pending;
 pub(crate) mod run;
 mod transcript;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +25,7 @@ use crate::segment::delta::DeltaReader;
 use crate::segment::gate::Gate;
 use crate::segment::hooks::Hooks;
 use crate::segment::mirror::{Mirror, MirrorGap};
+use crate::segment::pending::PendingAnswers;
 use crate::segment::transcript::RebuiltConfiguration;
 use crate::session::event::{SegmentEnd, SessionEvent};
 use crate::session::snapshot::Usage;
@@ -63,8 +64,8 @@ pub(crate) enum SegmentError {
     WorkingDirectory(std::io::Error),
     #[error("initialize the CLI: {0}")]
     Initialize(String),
-    #[error("run the segment: the CLI ended without a result{}", described(.stderr))]
-    NoResult { stderr: String },
+    #[error("run the segment: the CLI {how} without a result{}", described(.stderr))]
+    NoResult { how: String, stderr: String },
     #[error("run the segment: the CLI reported {subtype}: {text}")]
     Reported { subtype: String, text: String },
     #[error(
@@ -90,6 +91,13 @@ fn described(stderr: &str) -> String {
         String::new()
     } else {
         format!("; its last words were: {stderr}")
+    }
+}
+
+fn how_it_ended(status: Option<ExitStatus>) -> String {
+    match status {
+        Some(status) => format!("ended ({status})"),
+        None => "closed its output, did not end, and was killed".to_owned(),
     }
 }
 
@@ -164,7 +172,7 @@ struct SegmentDriver {
     gate: Arc<Mutex<Gate>>,
     answerer: Answerer,
     hooks: Hooks,
-    answers: JoinSet<Value>,
+    answers: PendingAnswers,
     mirror: Mirror,
     deltas: DeltaReader,
     publish: Publish,
@@ -201,7 +209,7 @@ impl SegmentDriver {
             agent,
             gate,
             hooks,
-            answers: JoinSet::new(),
+            answers: PendingAnswers::default(),
             mirror: Mirror::default(),
             deltas: DeltaReader::default(),
             publish: Arc::clone(&request.publish),
@@ -221,7 +229,7 @@ impl SegmentDriver {
                     Some(frame) => self.take(frame, start).await?,
                     None => break,
                 },
-                Some(Ok(answer)) = self.answers.join_next() => self.answer(&answer).await,
+                Some(answer) = self.answers.next() => self.answer(&answer).await,
                 () = tokio::time::sleep_until(deadline), if lingers_until.is_some() => break,
             }
             if self.result.is_some() && lingers_until.is_none() {
@@ -229,11 +237,12 @@ impl SegmentDriver {
                 lingers_until = Some(Instant::now() + LINGER);
             }
         }
-        self.answers.abort_all();
-        self.process.finish().await;
+        self.answers.end();
+        let status = self.process.finish().await;
         match self.result.take() {
             Some(result) => self.end(result, start),
             None => Err(SegmentError::NoResult {
+                how: how_it_ended(status),
                 stderr: self.process.stderr_tail().await,
             }),
         }
@@ -246,8 +255,8 @@ impl SegmentDriver {
                 request_id,
                 request,
             } => {
-                if let Some(answer) = self.answerer.answer(request_id, request) {
-                    self.answers.spawn(answer);
+                if let Some(answer) = self.answerer.answer(request_id.clone(), request) {
+                    self.answers.add(request_id, answer);
                 }
             }
             Frame::Assistant(spoken) => {
@@ -267,7 +276,7 @@ impl SegmentDriver {
             Frame::Result(result) if self.result.is_none() => self.result = Some(result),
             Frame::Result(_) => tracing::warn!("skipped a second result of the CLI"),
             Frame::ControlCancelRequest { request_id } => {
-                tracing::debug!(request_id, "the CLI withdrew a request");
+                self.answers.withdraw(&request_id);
             }
             Frame::StreamEvent { .. } | Frame::Unknown => {}
         }

@@ -140,6 +140,10 @@ pub struct Snapshot {
     pub usage: Usage,
     /// Why the last turn failed, if it did.
     pub last_turn_error: Option<String>,
+    /// Why no worker goes on with the session, if none does: something stored of it cannot be
+    /// read. See [`SessionClient::take_up_again`](crate::SessionClient::take_up_again).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_aside: Option<String>,
 }
 
 impl From<crate::session::record::ToolCallRecord> for SnapshotToolCall {

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use crate::engine::contract::{EngineError, LiveEvent, PlannedAttempt, Work};
+use crate::engine::contract::{EngineError, LiveEvent, PlannedAttempt, Work, WorkerContext};
+use crate::engine::embedded::engine::now;
 use crate::engine::embedded::liveness::{bury, dead_workers, is_dead};
 use crate::engine::embedded::rows::{SessionRow, SessionRows};
 use crate::segment::conversation::SegmentStart;
@@ -29,25 +30,42 @@ pub(crate) struct HandOut {
     epoch: u64,
 }
 
-/// Gives the worker the next due attempt, if there is one.
+/// What the rules need to know when this worker applies an event to a session.
+pub(crate) fn circumstances(context: &WorkerContext, flow_type: &str) -> Circumstances {
+    Circumstances {
+        now: now(),
+        retry: context.performer.retry(flow_type),
+        sabotage: context.performer.sabotage(flow_type),
+    }
+}
+
+/// The worker's flow types, as the database takes a list.
+fn flow_types(context: &WorkerContext) -> String {
+    serde_json::json!(context.performer.flow_types()).to_string()
+}
+
+/// Gives the worker the next due attempt that it can perform, if there is one.
 pub(crate) fn hand_out(
     transaction: &Transaction<'_>,
     worker: &str,
-    circumstances: &Circumstances,
+    context: &WorkerContext,
 ) -> Result<Option<(HandOut, Vec<LiveEvent>)>, EngineError> {
     let due: Option<String> = transaction
         .prepare_cached(
             "SELECT session_id FROM session WHERE due_at <= ?1 AND owner IS NULL
+             AND flow_type IN (SELECT value FROM json_each(?2))
+             AND session_id NOT IN (SELECT session_id FROM set_aside)
              ORDER BY due_at LIMIT 1",
         )?
-        .query_row([circumstances.now], |row| row.get(0))
+        .query_row((now(), flow_types(context)), |row| row.get(0))
         .optional()?;
     let Some(session_id) = due else {
         return Ok(None);
     };
     let rows = SessionRows::new(transaction, &session_id);
     let mut row = rows.load()?;
-    let Ok(effects) = row.state.apply(Event::AttemptStarted, circumstances) else {
+    let circumstances = circumstances(context, &row.flow_type);
+    let Ok(effects) = row.state.apply(Event::AttemptStarted, &circumstances) else {
         return Err(EngineError::Corrupt {
             session_id,
             reason: "an attempt is due that cannot start".to_owned(),
@@ -75,18 +93,23 @@ pub(crate) fn claim(
     if row.epoch != *epoch {
         return Ok(None);
     }
-    let attempt = plan(&rows, session_id, &row.state)?;
     let epoch = row.epoch;
+    let attempt = plan(&rows, session_id, row)?;
     Ok(Some(Claim { epoch, attempt }))
 }
 
-/// When the next attempt that nobody has may start.
-pub(crate) fn next_due(transaction: &Transaction<'_>) -> Result<Option<u64>, EngineError> {
+/// When the next attempt that nobody has and the worker can perform may start.
+pub(crate) fn next_due(
+    transaction: &Transaction<'_>,
+    context: &WorkerContext,
+) -> Result<Option<u64>, EngineError> {
     Ok(transaction
         .prepare_cached(
-            "SELECT min(due_at) FROM session WHERE due_at IS NOT NULL AND owner IS NULL",
+            "SELECT min(due_at) FROM session WHERE due_at IS NOT NULL AND owner IS NULL
+             AND flow_type IN (SELECT value FROM json_each(?1))
+             AND session_id NOT IN (SELECT session_id FROM set_aside)",
         )?
-        .query_row([], |row| row.get(0))?)
+        .query_row([flow_types(context)], |row| row.get(0))?)
 }
 
 /// Applies an event of the worker that has the attempt.
@@ -98,10 +121,10 @@ pub(crate) fn apply_claimed(
 ) -> Result<Vec<LiveEvent>, EngineError> {
     let session_id = &claim.attempt.session_id;
     let rows = SessionRows::new(transaction, session_id);
-    let mut row = rows.load()?;
-    if row.epoch != claim.epoch {
+    if rows.epoch()? != Some(claim.epoch) {
         return Err(EngineError::LeaseLost(session_id.clone()));
     }
+    let mut row = rows.load()?;
     let keeps_attempt = event == Event::HandlerEntered;
     let before = row.state.clone();
     let effects = row
@@ -119,7 +142,7 @@ pub(crate) fn apply_claimed(
 /// Whether the worker still has the attempt.
 pub(crate) fn is_held(transaction: &Transaction<'_>, claim: &Claim) -> Result<bool, EngineError> {
     let rows = SessionRows::new(transaction, &claim.attempt.session_id);
-    Ok(rows.find()?.is_some_and(|row| row.epoch == claim.epoch))
+    Ok(rows.epoch()? == Some(claim.epoch))
 }
 
 /// A worker that has attempts and cannot end them.
@@ -129,41 +152,43 @@ pub(crate) struct LostWorker {
     died: bool,
 }
 
-/// Workers that have attempts and died or stopped.
+/// Workers that died or stopped and have attempts that this one can end.
 pub(crate) fn lost_workers(
     transaction: &Transaction<'_>,
     state_directory: &Path,
     own_name: &str,
-    now: u64,
+    context: &WorkerContext,
 ) -> Result<Vec<LostWorker>, EngineError> {
     let mut lost = Vec::new();
-    for name in owners(transaction)? {
+    for name in owners(transaction, context)? {
         let died = is_dead(state_directory, &name);
-        if name != own_name && (died || is_silent(transaction, &name, now)?) {
+        if name != own_name && (died || is_silent(transaction, &name)?) {
             lost.push(LostWorker { name, died });
         }
     }
     Ok(lost)
 }
 
-/// Ends the attempts of a lost worker.
+/// Ends the attempts of a lost worker that this one can end.
 pub(crate) fn take_over(
     transaction: &Transaction<'_>,
     state_directory: &Path,
     lost: &LostWorker,
-    circumstances: &Circumstances,
+    context: &WorkerContext,
 ) -> Result<Vec<LiveEvent>, EngineError> {
     // It may have given a sign of life since it was looked at.
-    if !lost.died && !is_silent(transaction, &lost.name, circumstances.now)? {
+    if !lost.died && !is_silent(transaction, &lost.name)? {
         return Ok(Vec::new());
     }
     let mut events = Vec::new();
-    for session_id in sessions_of(transaction, &lost.name)? {
-        events.extend(end_lost_attempt(transaction, &session_id, circumstances)?);
+    for session_id in sessions_of(transaction, &lost.name, &flow_types(context))? {
+        events.extend(end_lost_attempt(transaction, &session_id, context)?);
     }
-    sign_off(transaction, &lost.name)?;
-    if lost.died {
-        bury(state_directory, &lost.name);
+    if !has_sessions(transaction, &lost.name)? {
+        sign_off(transaction, &lost.name)?;
+        if lost.died {
+            bury(state_directory, &lost.name);
+        }
     }
     Ok(events)
 }
@@ -174,7 +199,7 @@ pub(crate) fn forget_dead(
     state_directory: &Path,
 ) -> Result<(), EngineError> {
     for worker in dead_workers(state_directory)? {
-        if sessions_of(transaction, &worker)?.is_empty() {
+        if !has_sessions(transaction, &worker)? {
             sign_off(transaction, &worker)?;
             bury(state_directory, &worker);
         }
@@ -185,42 +210,60 @@ pub(crate) fn forget_dead(
 fn end_lost_attempt(
     transaction: &Transaction<'_>,
     session_id: &str,
-    circumstances: &Circumstances,
+    context: &WorkerContext,
 ) -> Result<Vec<LiveEvent>, EngineError> {
     let rows = SessionRows::new(transaction, session_id);
     let mut row = rows.load()?;
     row.owner = None;
     row.epoch += 1;
     let before = row.state.clone();
+    let circumstances = circumstances(context, &row.flow_type);
     let effects = row
         .state
-        .apply(Event::AttemptInterrupted, circumstances)
+        .apply(Event::AttemptInterrupted, &circumstances)
         .unwrap_or_default();
     let events = rows.write(effects)?;
     rows.save(&row)?;
     Ok(place(session_id, Some(&before), events))
 }
 
-fn owners(transaction: &Transaction<'_>) -> Result<Vec<String>, EngineError> {
-    let mut statement =
-        transaction.prepare_cached("SELECT DISTINCT owner FROM session WHERE owner IS NOT NULL")?;
-    let owners = statement.query_map([], |row| row.get(0))?;
+fn owners(
+    transaction: &Transaction<'_>,
+    context: &WorkerContext,
+) -> Result<Vec<String>, EngineError> {
+    let mut statement = transaction.prepare_cached(
+        "SELECT DISTINCT owner FROM session WHERE owner IS NOT NULL
+         AND flow_type IN (SELECT value FROM json_each(?1))",
+    )?;
+    let owners = statement.query_map([flow_types(context)], |row| row.get(0))?;
     Ok(owners.collect::<rusqlite::Result<_>>()?)
 }
 
-fn sessions_of(transaction: &Transaction<'_>, owner: &str) -> Result<Vec<String>, EngineError> {
-    let mut statement =
-        transaction.prepare_cached("SELECT session_id FROM session WHERE owner = ?1")?;
-    let sessions = statement.query_map([owner], |row| row.get(0))?;
+fn sessions_of(
+    transaction: &Transaction<'_>,
+    owner: &str,
+    flow_types: &str,
+) -> Result<Vec<String>, EngineError> {
+    let mut statement = transaction.prepare_cached(
+        "SELECT session_id FROM session WHERE owner = ?1
+         AND flow_type IN (SELECT value FROM json_each(?2))",
+    )?;
+    let sessions = statement.query_map([owner, flow_types], |row| row.get(0))?;
     Ok(sessions.collect::<rusqlite::Result<_>>()?)
 }
 
-fn is_silent(transaction: &Transaction<'_>, worker: &str, now: u64) -> Result<bool, EngineError> {
+fn has_sessions(transaction: &Transaction<'_>, owner: &str) -> Result<bool, EngineError> {
+    Ok(transaction
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM session WHERE owner = ?1)")?
+        .query_row([owner], |row| row.get(0))?)
+}
+
+fn is_silent(transaction: &Transaction<'_>, worker: &str) -> Result<bool, EngineError> {
     let seen: Option<u64> = transaction
         .prepare_cached("SELECT seen_at FROM worker WHERE worker = ?1")?
         .query_row([worker], |row| row.get(0))
         .optional()?;
-    Ok(seen.is_none_or(|seen| seen.saturating_add(LEASE) < now))
+    Ok(seen.is_none_or(|seen| seen.saturating_add(LEASE) < now()))
 }
 
 /// Puts the worker's sign of life on record.
@@ -249,8 +292,9 @@ pub(crate) fn sign_off(transaction: &Transaction<'_>, worker: &str) -> Result<()
 fn plan(
     rows: &SessionRows<'_>,
     session_id: &str,
-    state: &SessionState,
+    row: SessionRow,
 ) -> Result<PlannedAttempt, EngineError> {
+    let state = row.state;
     let corrupt = |reason: &str| EngineError::Corrupt {
         session_id: session_id.to_owned(),
         reason: reason.to_owned(),
@@ -278,6 +322,7 @@ fn plan(
     };
     Ok(PlannedAttempt {
         session_id: session_id.to_owned(),
+        flow_type: row.flow_type,
         turn_id: turn.id.clone(),
         step_execution_id: turn.current.id.clone(),
         attempt: turn.current.attempt.number(),

@@ -14,7 +14,8 @@ pub(crate) const FILE_NAME: &str = "session.db";
 const APPLICATION_ID: i32 = 0x5e55_10ab;
 
 /// The migrations, oldest first; the file's version counts those that were applied.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE session (
         session_id TEXT PRIMARY KEY,
         revision INTEGER NOT NULL,
@@ -72,7 +73,17 @@ const MIGRATIONS: &[&str] = &["
 
     CREATE TABLE counter (change INTEGER NOT NULL) STRICT;
     INSERT INTO counter VALUES (0);
-"];
+",
+    "
+    ALTER TABLE session ADD COLUMN flow_type TEXT NOT NULL DEFAULT 'ClaudeAgent';
+
+    -- sessions whose stored state cannot be read
+    CREATE TABLE set_aside (
+        session_id TEXT PRIMARY KEY,
+        reason TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+",
+];
 
 /// Opens the database of a state directory, making or migrating it as needed.
 pub(crate) fn open(directory: &Path) -> Result<Connection, EngineError> {

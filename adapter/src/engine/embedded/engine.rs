@@ -18,7 +18,7 @@ use crate::engine::embedded::bell::{Bell, Listener};
 use crate::engine::embedded::claim::apply_command;
 use crate::engine::embedded::event_log::{EventReader, EventWriter, events_directory};
 use crate::engine::embedded::rows::{SessionRow, SessionRows};
-use crate::engine::embedded::{database, liveness, worker};
+use crate::engine::embedded::{database, liveness, set_aside, worker};
 use crate::session::event::{Circumstances, Event};
 use crate::session::export::ExportedSession;
 use crate::session::snapshot::{PendingInterrupt, Snapshot, SnapshotToolCall};
@@ -117,6 +117,29 @@ impl Shared {
         self.transact(TransactionBehavior::Deferred, work).await
     }
 
+    /// Sets the session aside whose stored state stood in the way, if that is what failed.
+    pub(crate) async fn unless_corrupt<T>(
+        self: &Arc<Self>,
+        done: Result<T, EngineError>,
+    ) -> Result<Option<T>, EngineError> {
+        match done {
+            Err(EngineError::Corrupt { session_id, reason }) => {
+                tracing::error!(
+                    session_id,
+                    reason,
+                    "set a session aside that cannot be read"
+                );
+                self.write(move |transaction| {
+                    set_aside::set_aside(transaction, &session_id, &reason)
+                })
+                .await?;
+                self.ring();
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
+    }
+
     async fn transact<T: Send + 'static>(
         self: &Arc<Self>,
         behavior: TransactionBehavior,
@@ -196,9 +219,11 @@ fn command_circumstances() -> Circumstances {
 impl Engine for EmbeddedEngine {
     async fn start_session(
         &self,
+        flow_type: &str,
         session_id: &str,
         message: Option<String>,
     ) -> Result<(), EngineError> {
+        let flow_type = flow_type.to_owned();
         let session_id = session_id.to_owned();
         let events = self
             .shared
@@ -208,6 +233,7 @@ impl Engine for EmbeddedEngine {
                     return Err(EngineError::SessionExists(session_id.clone()));
                 }
                 let mut row = SessionRow {
+                    flow_type,
                     state: SessionState::new(Uuid::new_v4()),
                     revision: 0,
                     owner: None,
@@ -281,12 +307,23 @@ impl Engine for EmbeddedEngine {
             .await
     }
 
-    async fn import(&self, session: ExportedSession) -> Result<(), EngineError> {
+    async fn import(&self, flow_type: &str, session: ExportedSession) -> Result<(), EngineError> {
+        let flow_type = flow_type.to_owned();
         self.shared
-            .write(move |transaction| import(transaction, session))
+            .write(move |transaction| import(transaction, flow_type, session))
             .await?;
         self.shared.ring();
         Ok(())
+    }
+
+    async fn take_up_again(&self, session_id: &str) -> Result<bool, EngineError> {
+        let session_id = session_id.to_owned();
+        let taken_up = self
+            .shared
+            .write(move |transaction| set_aside::take_up_again(transaction, &session_id))
+            .await?;
+        self.shared.ring();
+        Ok(taken_up)
     }
 
     async fn changes(&self) -> Result<broadcast::Receiver<SessionChange>, EngineError> {
@@ -312,7 +349,11 @@ impl Engine for EmbeddedEngine {
     }
 }
 
-fn import(transaction: &Transaction<'_>, session: ExportedSession) -> Result<(), EngineError> {
+fn import(
+    transaction: &Transaction<'_>,
+    flow_type: String,
+    session: ExportedSession,
+) -> Result<(), EngineError> {
     let session_id = session.session_id().to_owned();
     let rows = SessionRows::new(transaction, &session_id);
     if rows.find()?.is_some() {
@@ -328,6 +369,7 @@ fn import(transaction: &Transaction<'_>, session: ExportedSession) -> Result<(),
     let owner = state.is_handed_out().then(|| "elsewhere".to_owned());
     rows.write(effects)?;
     rows.save(&SessionRow {
+        flow_type,
         state,
         revision: 0,
         owner,
@@ -452,5 +494,6 @@ fn snapshot(transaction: &Transaction<'_>, session_id: &str) -> Result<Snapshot,
         steps: rows.steps()?,
         usage: row.state.usage,
         last_turn_error: row.state.last_turn_error,
+        set_aside: set_aside::reason(transaction, session_id)?,
     })
 }

@@ -7,6 +7,7 @@ pub(crate) mod engine;
 mod event_log;
 mod liveness;
 mod rows;
+mod set_aside;
 mod worker;
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::session::state::SessionState;
 
 /// A session's row.
 pub(crate) struct SessionRow {
+    pub(crate) flow_type: String,
     pub(crate) state: SessionState,
     pub(crate) revision: u64,
     pub(crate) owner: Option<String>,
@@ -41,7 +42,7 @@ impl<'a> SessionRows<'a> {
         let row = self
             .transaction
             .prepare_cached(
-                "SELECT state, revision, owner, epoch FROM session WHERE session_id = ?1",
+                "SELECT state, revision, owner, epoch, flow_type FROM session WHERE session_id = ?1",
             )?
             .query_row([self.session_id], |row| {
                 Ok(SessionRow {
@@ -49,10 +50,20 @@ impl<'a> SessionRows<'a> {
                     revision: row.get(1)?,
                     owner: row.get(2)?,
                     epoch: row.get(3)?,
+                    flow_type: row.get(4)?,
                 })
             })
             .optional();
         row.map_err(|error| self.corrupt_or(error))
+    }
+
+    /// The count of the session's hand-outs, which tells a late commit; its state is not read.
+    pub(crate) fn epoch(&self) -> Result<Option<u64>, EngineError> {
+        Ok(self
+            .transaction
+            .prepare_cached("SELECT epoch FROM session WHERE session_id = ?1")?
+            .query_row([self.session_id], |row| row.get(0))
+            .optional()?)
     }
 
     pub(crate) fn load(&self) -> Result<SessionRow, EngineError> {
@@ -61,14 +72,12 @@ impl<'a> SessionRows<'a> {
     }
 
     pub(crate) fn save(&self, row: &SessionRow) -> Result<(), EngineError> {
-        let change: u64 = self
-            .transaction
-            .prepare_cached("UPDATE counter SET change = change + 1 RETURNING change")?
-            .query_row([], |row| row.get(0))?;
+        let change = next_change(self.transaction)?;
         self.transaction
             .prepare_cached(
-                "INSERT INTO session (session_id, revision, change, state, due_at, owner, epoch)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                "INSERT INTO session (session_id, revision, change, state, due_at, owner, epoch,
+                                      flow_type)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
                  ON CONFLICT (session_id) DO UPDATE SET revision = ?2, change = ?3, state = ?4,
                  due_at = ?5, owner = ?6, epoch = ?7",
             )?
@@ -80,6 +89,7 @@ impl<'a> SessionRows<'a> {
                 row.state.due_at(),
                 row.owner,
                 row.epoch,
+                row.flow_type,
             ])?;
         Ok(())
     }
@@ -286,13 +296,22 @@ impl<'a> SessionRows<'a> {
 
     fn corrupt_or(&self, error: rusqlite::Error) -> EngineError {
         match error {
-            rusqlite::Error::FromSqlConversionFailure(..) => EngineError::Corrupt {
+            rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..) => EngineError::Corrupt {
                 session_id: self.session_id.to_owned(),
                 reason: error.to_string(),
             },
             other => EngineError::Database(other),
         }
     }
+}
+
+/// Counts a change of the engine's sessions.
+pub(crate) fn next_change(transaction: &Transaction<'_>) -> Result<u64, EngineError> {
+    Ok(transaction
+        .prepare_cached("UPDATE counter SET change = change + 1 RETURNING change")?
+        .query_row([], |row| row.get(0))?)
 }
 
 fn json_column<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {

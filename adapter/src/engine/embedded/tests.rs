@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::policy::ToolKind;
@@ -18,10 +18,13 @@ use crate::engine::contract::{
 use crate::engine::embedded::claim::{Claim, LEASE, apply_claimed, claim, hand_out, sign_of_life};
 use crate::engine::embedded::engine::{EmbeddedEngine, now};
 use crate::engine::embedded::liveness::WorkerLock;
+use crate::engine::embedded::set_aside;
 use crate::session::event::{AttemptResult, Circumstances, Event, SegmentEnd};
 use crate::session::record::{DeferredCall, ToolCallOutcome};
 use crate::session::snapshot::{SessionStatus, Snapshot, Usage};
 use crate::session::step::{RetryPolicy, StepOutcome};
+
+const FLOW_TYPE: &str = "Quick";
 
 /// Performs every Step at once: a turn's first segment defers a write, the next one ends the turn.
 #[derive(Default)]
@@ -67,11 +70,15 @@ impl StepPerformer for QuickPerformer {
         }
     }
 
-    fn retry(&self) -> RetryPolicy {
+    fn flow_types(&self) -> Vec<String> {
+        vec![FLOW_TYPE.to_owned()]
+    }
+
+    fn retry(&self, _flow_type: &str) -> RetryPolicy {
         RetryPolicy::default()
     }
 
-    fn sabotage(&self) -> Option<Sabotage> {
+    fn sabotage(&self, _flow_type: &str) -> Option<Sabotage> {
         None
     }
 }
@@ -110,7 +117,7 @@ impl Fixture {
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
         let engine = EmbeddedEngine::open(directory.path()).expect("the directory is empty");
         let message = Some("publish".to_owned());
-        let started = engine.start_session("session", message).await;
+        let started = engine.start_session(FLOW_TYPE, "session", message).await;
         started.expect("the session is new");
         Self { directory, engine }
     }
@@ -118,15 +125,8 @@ impl Fixture {
     /// Lets one worker finish what is due.
     async fn finish(&self, performer: QuickPerformer) -> (Snapshot, Vec<String>) {
         let performer = Arc::new(performer);
-        let stop = CancellationToken::new();
-        let (events, _) = broadcast::channel(16);
-        let context = WorkerContext {
-            performer: Arc::clone(&performer) as Arc<dyn StepPerformer>,
-            observer: None,
-            events,
-            concurrency: 2,
-            stop: stop.clone(),
-        };
+        let context = context(Arc::clone(&performer));
+        let stop = context.stop.clone();
         let engine = self.engine.clone();
         let working = tokio::spawn(async move { engine.work(context).await });
         let mut changes = self.engine.changes().await.expect("the directory exists");
@@ -146,6 +146,22 @@ impl Fixture {
     }
 }
 
+fn context(performer: Arc<QuickPerformer>) -> WorkerContext {
+    let (events, _) = broadcast::channel(16);
+    WorkerContext {
+        performer,
+        observer: None,
+        events,
+        concurrency: 2,
+        serving: watch::Sender::new(false),
+        stop: CancellationToken::new(),
+    }
+}
+
+fn quick_context() -> WorkerContext {
+    context(Arc::new(QuickPerformer::default()))
+}
+
 fn circumstances() -> Circumstances {
     Circumstances {
         now: now(),
@@ -158,7 +174,7 @@ fn claim_next(
     transaction: &rusqlite::Transaction<'_>,
     worker: &str,
 ) -> Result<Option<Claim>, EngineError> {
-    match hand_out(transaction, worker, &circumstances())? {
+    match hand_out(transaction, worker, &quick_context())? {
         Some((handed_out, _)) => claim(transaction, &handed_out),
         None => Ok(None),
     }
@@ -169,7 +185,7 @@ async fn a_cancel_before_an_attempt_is_planned_revokes_it() {
     let fixture = Fixture::with_session().await;
     let shared = fixture.engine.shared();
     let handed_out = shared
-        .write(|transaction| hand_out(transaction, "worker", &circumstances()))
+        .write(|transaction| hand_out(transaction, "worker", &quick_context()))
         .await;
     let (handed_out, _) = handed_out
         .expect("the database works")
@@ -288,4 +304,153 @@ async fn a_commit_after_a_cancel_is_refused() {
     let after = after.expect("the session exists");
     assert_eq!(after.status, SessionStatus::Idle);
     assert_eq!(after.messages.len(), 1);
+}
+
+/// Spoils what is stored of a session, as a failing disk would.
+fn spoil(fixture: &Fixture, sql: &str) {
+    let path = fixture.directory.path().join("session.db");
+    let connection = rusqlite::Connection::open(path).expect("the file exists");
+    let spoilt = connection
+        .execute(sql, [])
+        .expect("the rows can be written");
+    assert_eq!(spoilt, 1);
+}
+
+async fn start_other(fixture: &Fixture) {
+    let message = Some("publish".to_owned());
+    let started = fixture.engine.start_session(FLOW_TYPE, "other", message);
+    started.await.expect("the session is new");
+}
+
+/// Lets a worker work until the other session is through and the spoilt one is set aside.
+async fn others_go_on(fixture: &Fixture) {
+    let context = quick_context();
+    let stop = context.stop.clone();
+    let engine = fixture.engine.clone();
+    let working = tokio::spawn(async move { engine.work(context).await });
+    let mut changes = fixture
+        .engine
+        .changes()
+        .await
+        .expect("the directory exists");
+    loop {
+        let other = fixture.engine.snapshot("other").await;
+        let is_idle = other.expect("the session exists").status == SessionStatus::Idle;
+        if is_idle && is_set_aside(fixture).await {
+            break;
+        }
+        changes.recv().await.expect("the engine lives");
+    }
+    stop.cancel();
+    let worked = working.await.expect("the worker does not panic");
+    worked.expect("one spoilt session ends no worker");
+}
+
+async fn is_set_aside(fixture: &Fixture) -> bool {
+    let reason = fixture
+        .engine
+        .shared()
+        .read(|transaction| set_aside::reason(transaction, "session"))
+        .await;
+    reason.expect("the database works").is_some()
+}
+
+#[tokio::test]
+async fn a_session_with_unreadable_state_is_set_aside_and_repaired() {
+    let fixture = Fixture::with_session().await;
+    start_other(&fixture).await;
+    spoil(
+        &fixture,
+        "UPDATE session SET state = 'X' || state WHERE session_id = 'session'",
+    );
+    others_go_on(&fixture).await;
+    let error = fixture.engine.snapshot("session").await;
+    let error = error.expect_err("it cannot be read");
+    assert!(matches!(error, EngineError::Corrupt { .. }), "{error}");
+    let again = fixture.engine.take_up_again("session").await;
+    assert!(
+        matches!(again, Err(EngineError::Corrupt { .. })),
+        "{again:?}"
+    );
+
+    spoil(
+        &fixture,
+        "UPDATE session SET state = substr(state, 2) WHERE session_id = 'session'",
+    );
+    let again = fixture.engine.take_up_again("session").await;
+    assert!(again.expect("it can be read"));
+    let (snapshot, written) = fixture.finish(QuickPerformer::default()).await;
+    assert_eq!(snapshot.set_aside, None);
+    assert_eq!(snapshot.last_turn_error, None);
+    assert_eq!(written.len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_with_an_unreadable_message_says_so_and_keeps_the_others() {
+    let fixture = Fixture::with_session().await;
+    start_other(&fixture).await;
+    spoil(
+        &fixture,
+        "UPDATE message SET framework_item = '{' || framework_item
+         WHERE session_id = 'session' AND sequence = 1",
+    );
+    others_go_on(&fixture).await;
+    let snapshot = fixture.engine.snapshot("session").await;
+    let snapshot = snapshot.expect("its state can be read");
+    assert!(snapshot.set_aside.is_some());
+    assert_eq!(snapshot.messages[0].text, "publish");
+
+    spoil(
+        &fixture,
+        "UPDATE message SET framework_item = substr(framework_item, 2)
+         WHERE session_id = 'session' AND sequence = 1",
+    );
+    let again = fixture.engine.take_up_again("session").await;
+    assert!(again.expect("it can be read"));
+    let again = fixture.engine.take_up_again("session").await;
+    assert!(!again.expect("it can be read"), "it was taken up before");
+    let (snapshot, written) = fixture.finish(QuickPerformer::default()).await;
+    assert_eq!(snapshot.last_turn_error, None);
+    assert_eq!(written.len(), 1);
+}
+
+/// Leaves the engine's file no room, or all the room there is.
+async fn limit_pages(fixture: &Fixture, limit: Option<u32>) {
+    let limited = fixture
+        .engine
+        .shared()
+        .read(move |transaction| {
+            let pages: u32 = transaction.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+            let limit = limit.unwrap_or(pages);
+            transaction.query_row(&format!("PRAGMA max_page_count = {limit}"), [], |_| Ok(()))?;
+            Ok(())
+        })
+        .await;
+    limited.expect("the database works");
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_messages_and_loses_nothing() {
+    let fixture = Fixture::with_session().await;
+    let before = fixture.engine.snapshot("session").await;
+    limit_pages(&fixture, None).await;
+    let text = "a long message. ".repeat(4096);
+    let sent = fixture
+        .engine
+        .submit("session", Command::Send { text: text.clone() })
+        .await;
+    let error = sent.expect_err("there is no room");
+    assert!(error.to_string().contains("disk is full"), "{error}");
+    let after = fixture.engine.snapshot("session").await;
+    assert_eq!(after.expect("it exists"), before.expect("it exists"));
+
+    limit_pages(&fixture, Some(1_000_000)).await;
+    let sent = fixture
+        .engine
+        .submit("session", Command::Send { text })
+        .await;
+    assert!(sent.expect("there is room again"));
+    let (snapshot, _) = fixture.finish(QuickPerformer::default()).await;
+    assert_eq!(snapshot.last_turn_error, None);
+    assert_eq!(snapshot.messages[0].text, "publish");
 }

@@ -15,7 +15,7 @@ use crate::engine::contract::{
 use crate::engine::embedded::claim::{self, Claim};
 use crate::engine::embedded::engine::{LOOK_AROUND, Shared, now};
 use crate::engine::embedded::liveness::WorkerLock;
-use crate::session::event::{AttemptResult, Circumstances, Event, SessionEvent};
+use crate::session::event::{AttemptResult, Event, SessionEvent};
 
 /// Works until told to stop and nothing is in flight any more.
 pub(crate) async fn work(shared: &Arc<Shared>, context: WorkerContext) -> Result<(), EngineError> {
@@ -31,6 +31,8 @@ pub(crate) async fn work(shared: &Arc<Shared>, context: WorkerContext) -> Result
         tasks: JoinSet::new(),
     };
     let stop = worker.context.stop.clone();
+    worker.give_sign_of_life().await?;
+    worker.context.serving.send_replace(true);
     while !stop.is_cancelled() {
         worker.give_sign_of_life().await?;
         worker.take_over().await?;
@@ -74,21 +76,23 @@ impl EmbeddedWorker {
     async fn take_over(&mut self) -> Result<(), EngineError> {
         let directory = self.shared.directory.clone();
         let name = self.name.clone();
+        let context = Arc::clone(&self.context);
         let lost = self
             .shared
-            .read(move |transaction| claim::lost_workers(transaction, &directory, &name, now()))
+            .read(move |transaction| claim::lost_workers(transaction, &directory, &name, &context))
             .await?;
         for lost in lost {
             let directory = self.shared.directory.clone();
-            let circumstances = circumstances(&self.context);
-            let events = self
+            let context = Arc::clone(&self.context);
+            let taken_over = self
                 .shared
                 .write(move |transaction| {
-                    claim::take_over(transaction, &directory, &lost, &circumstances)
+                    claim::take_over(transaction, &directory, &lost, &context)
                 })
-                .await?;
+                .await;
+            let events = self.shared.unless_corrupt(taken_over).await?;
             self.shared.ring();
-            tell(&self.shared, &self.context, &events);
+            tell(&self.shared, &self.context, &events.unwrap_or_default());
         }
         Ok(())
     }
@@ -114,16 +118,18 @@ impl EmbeddedWorker {
 
     async fn claim_due(&mut self) -> Result<(), EngineError> {
         while self.tasks.len() < self.context.concurrency {
-            let due = self.shared.read(claim::next_due).await?;
-            if due.is_none_or(|due| due > now()) {
+            if self.next_due().await?.is_none_or(|due| due > now()) {
                 break;
             }
             let name = self.name.clone();
-            let circumstances = circumstances(&self.context);
+            let context = Arc::clone(&self.context);
             let handed_out = self
                 .shared
-                .write(move |transaction| claim::hand_out(transaction, &name, &circumstances))
-                .await?;
+                .write(move |transaction| claim::hand_out(transaction, &name, &context))
+                .await;
+            let Some(handed_out) = self.shared.unless_corrupt(handed_out).await? else {
+                continue;
+            };
             let Some((handed_out, events)) = handed_out else {
                 break;
             };
@@ -132,12 +138,19 @@ impl EmbeddedWorker {
             let claimed = self
                 .shared
                 .read(move |transaction| claim::claim(transaction, &handed_out))
-                .await?;
-            if let Some(claim) = claimed {
+                .await;
+            if let Some(claim) = self.shared.unless_corrupt(claimed).await?.flatten() {
                 self.spawn(claim);
             }
         }
         Ok(())
+    }
+
+    async fn next_due(&self) -> Result<Option<u64>, EngineError> {
+        let context = Arc::clone(&self.context);
+        self.shared
+            .read(move |transaction| claim::next_due(transaction, &context))
+            .await
     }
 
     fn spawn(&mut self, claim: Claim) {
@@ -200,7 +213,7 @@ impl EmbeddedWorker {
         if self.tasks.len() >= self.context.concurrency {
             return Ok(LOOK_AROUND);
         }
-        let due = self.shared.read(claim::next_due).await?;
+        let due = self.next_due().await?;
         let rest = due.map(|due| Duration::from_millis(due.saturating_sub(now())));
         Ok(rest.map_or(LOOK_AROUND, |rest| rest.min(LOOK_AROUND)))
     }
@@ -234,16 +247,28 @@ struct Attempt {
 
 impl Attempt {
     async fn run(self) -> Result<(), EngineError> {
-        accept_late(self.run_to_end().await)
+        self.accept_unstored(self.run_to_end().await).await
     }
 
     /// Stores that application code panicked; nobody knows what took effect.
     async fn panicked(&self) -> Result<(), EngineError> {
         let error = "the attempt panicked".to_owned();
-        accept_late(
-            self.apply(Event::AttemptEnded(AttemptResult::Failed { error }))
-                .await,
-        )
+        let stored = self
+            .apply(Event::AttemptEnded(AttemptResult::Failed { error }))
+            .await;
+        self.accept_unstored(stored).await
+    }
+
+    /// A result that comes too late, or for a session that cannot be read, is no failure of the
+    /// worker.
+    async fn accept_unstored(&self, stored: Result<(), EngineError>) -> Result<(), EngineError> {
+        match stored {
+            Err(EngineError::LeaseLost(session_id)) => {
+                tracing::info!(session_id, "the result of an attempt came too late");
+                Ok(())
+            }
+            other => self.shared.unless_corrupt(other).await.map(|_| ()),
+        }
     }
 
     async fn run_to_end(&self) -> Result<(), EngineError> {
@@ -269,7 +294,7 @@ impl Attempt {
 
     async fn apply(&self, event: Event) -> Result<(), EngineError> {
         let claim = self.claim.clone();
-        let circumstances = circumstances(&self.context);
+        let circumstances = claim::circumstances(&self.context, &claim.attempt.flow_type);
         let events = self
             .shared
             .write(move |transaction| {
@@ -337,30 +362,11 @@ impl AttemptScope for Attempt {
     }
 }
 
-/// A result that comes too late is nobody's fault.
-fn accept_late(stored: Result<(), EngineError>) -> Result<(), EngineError> {
-    match stored {
-        Err(EngineError::LeaseLost(session_id)) => {
-            tracing::info!(session_id, "the result of an attempt came too late");
-            Ok(())
-        }
-        other => other,
-    }
-}
-
 /// Tells this worker's listeners and all other processes.
 fn tell(shared: &Shared, context: &WorkerContext, events: &[LiveEvent]) {
     shared.publish(events);
     for event in events {
         // Nobody may be listening just now.
         let _ = context.events.send(event.clone());
-    }
-}
-
-fn circumstances(context: &WorkerContext) -> Circumstances {
-    Circumstances {
-        now: now(),
-        retry: context.performer.retry(),
-        sabotage: context.performer.sabotage(),
     }
 }
