@@ -2,7 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+use std::fs::Permissions;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
 use adapter::{EmbeddedEngine, EngineError, SessionClient, SessionStatus};
+use rustix::fs::Uid;
+use serde_json::{Value, json};
 
 fn refusal(directory: &std::path::Path) -> String {
     let error = EmbeddedEngine::open(directory).unwrap_err();
@@ -92,4 +100,106 @@ async fn a_change_in_one_place_is_told_in_another() {
     acting.send("session", "hello".into()).await.unwrap();
     let change = changes.recv().await.unwrap();
     assert!(change.revision > first);
+}
+
+/// Runs the work as a user for whom permissions count, on a thread of its own.
+fn without_privileges<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let ended = scope.spawn(|| {
+            if rustix::process::geteuid().is_root() {
+                let nobody = Uid::from_raw(65_534);
+                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            }
+            work()
+        });
+        ended.join().unwrap()
+    })
+}
+
+fn permit(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_read_only_directory_is_named_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path();
+    permit(state, 0o555);
+    let error = without_privileges(|| refusal(state));
+    assert!(error.contains("ermission denied"), "{error}");
+    assert!(error.contains(state.to_str().unwrap()), "{error}");
+    assert_eq!(std::fs::read_dir(state).unwrap().count(), 0);
+
+    permit(state, 0o755);
+    drop(EmbeddedEngine::open(state).unwrap());
+    for entry in std::fs::read_dir(state).unwrap() {
+        let path = entry.unwrap().path();
+        permit(&path, if path.is_dir() { 0o755 } else { 0o444 });
+    }
+    let before = std::fs::read(state.join("session.db")).unwrap();
+    permit(state, 0o555);
+    let error = without_privileges(|| refusal(state));
+    permit(state, 0o755);
+    assert!(error.contains(state.to_str().unwrap()), "{error}");
+    assert_eq!(std::fs::read(state.join("session.db")).unwrap(), before);
+}
+
+/// A program that opens a state directory when it is told to.
+struct Opener(Child);
+
+impl Opener {
+    fn start() -> Self {
+        let runner = Command::new(env!("CARGO_BIN_EXE_rust-runner"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        Self(runner.unwrap())
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) {
+        let request = json!({"jsonrpc": "2.0", "id": method, "method": method, "params": params});
+        writeln!(self.0.stdin.as_mut().unwrap(), "{request}").unwrap();
+    }
+
+    /// The answers to all that was asked.
+    fn answers(mut self) -> Vec<Value> {
+        self.ask("shutdown", &json!({}));
+        let output = BufReader::new(self.0.stdout.take().unwrap());
+        let answers = output
+            .lines()
+            .map(|line| serde_json::from_str(&line.unwrap()).unwrap());
+        let answers = answers
+            .filter(|it: &Value| it.get("id").is_some())
+            .collect();
+        assert!(self.0.wait().unwrap().success());
+        answers
+    }
+}
+
+#[tokio::test]
+async fn processes_that_open_a_new_directory_at_once_share_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    let mut openers: Vec<Opener> = (0..6).map(|_| Opener::start()).collect();
+    for opener in &mut openers {
+        opener.ask(
+            "initialize",
+            &json!({
+                "protocol_version": 1,
+                "role": "worker",
+                "state_dir": state,
+                "cli": {"path": "no-cli", "env": {}},
+                "worker_id": "worker",
+            }),
+        );
+    }
+    for opener in openers {
+        let answers = opener.answers();
+        assert_eq!(answers.len(), 2, "{answers:?}");
+        for answer in answers {
+            assert!(answer.get("error").is_none(), "{answer}");
+        }
+    }
+    let client = SessionClient::new(&EmbeddedEngine::open(&state).unwrap());
+    client.start("session", None).await.unwrap();
 }

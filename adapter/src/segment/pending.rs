@@ -57,7 +57,6 @@ mod tests {
 
     use super::*;
 
-    // covers: case-c10
     #[tokio::test]
     async fn a_withdrawn_request_gets_no_answer() {
         let mut pending = PendingAnswers::default();
