@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::fs::Permissions;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use adapter::{EmbeddedEngine, EngineError, SessionClient, SessionStatus};
 use rustix::fs::Uid;
@@ -145,34 +145,29 @@ fn a_read_only_directory_is_named_and_left_alone() {
 }
 
 /// A program that opens a state directory when it is told to.
-struct Opener(Child);
+struct Opener {
+    child: Child,
+    answers: Lines<BufReader<ChildStdout>>,
+}
 
 impl Opener {
     fn start() -> Self {
-        let runner = Command::new(env!("CARGO_BIN_EXE_rust-runner"))
+        let mut child = Command::new(env!("CARGO_BIN_EXE_rust-runner"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .spawn();
-        Self(runner.unwrap())
+            .spawn()
+            .unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, answers }
     }
 
     fn ask(&mut self, method: &str, params: &Value) {
         let request = json!({"jsonrpc": "2.0", "id": method, "method": method, "params": params});
-        writeln!(self.0.stdin.as_mut().unwrap(), "{request}").unwrap();
+        writeln!(self.child.stdin.as_mut().unwrap(), "{request}").unwrap();
     }
 
-    /// The answers to all that was asked.
-    fn answers(mut self) -> Vec<Value> {
-        self.ask("shutdown", &json!({}));
-        let output = BufReader::new(self.0.stdout.take().unwrap());
-        let answers = output
-            .lines()
-            .map(|line| serde_json::from_str(&line.unwrap()).unwrap());
-        let answers = answers
-            .filter(|it: &Value| it.get("id").is_some())
-            .collect();
-        assert!(self.0.wait().unwrap().success());
-        answers
+    fn answer(&mut self) -> Value {
+        serde_json::from_str(&self.answers.next().unwrap().unwrap()).unwrap()
     }
 }
 
@@ -193,12 +188,11 @@ async fn processes_that_open_a_new_directory_at_once_share_it() {
             }),
         );
     }
-    for opener in openers {
-        let answers = opener.answers();
-        assert_eq!(answers.len(), 2, "{answers:?}");
-        for answer in answers {
-            assert!(answer.get("error").is_none(), "{answer}");
-        }
+    for mut opener in openers {
+        let answer = opener.answer();
+        assert!(answer.get("error").is_none(), "{answer}");
+        opener.ask("shutdown", &json!({}));
+        assert!(opener.child.wait().unwrap().success());
     }
     let client = SessionClient::new(&EmbeddedEngine::open(&state).unwrap());
     client.start("session", None).await.unwrap();

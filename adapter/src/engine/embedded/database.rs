@@ -125,3 +125,37 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_first_version_is_brought_up_to_date_with_its_sessions() {
+        let directory = tempfile::tempdir().unwrap();
+        let old = Connection::open(directory.path().join(FILE_NAME)).unwrap();
+        old.execute_batch(MIGRATIONS[0]).unwrap();
+        old.pragma_update(None, "application_id", APPLICATION_ID)
+            .unwrap();
+        old.pragma_update(None, "user_version", 1).unwrap();
+        old.execute(
+            "INSERT INTO session VALUES ('old', 1, 1, '{}', NULL, NULL, 0)",
+            [],
+        )
+        .unwrap();
+        drop(old);
+        let migrated = open(directory.path()).unwrap();
+        let (session, flow_type): (String, String) = migrated
+            .query_row("SELECT session_id, flow_type FROM session", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+            .unwrap();
+        assert_eq!(session, "old");
+        assert_eq!(flow_type, crate::agent::definition::DEFAULT_FLOW_TYPE);
+        let version: usize = migrated
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(version, MIGRATIONS.len());
+    }
+}
