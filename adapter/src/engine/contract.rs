@@ -158,7 +158,7 @@ pub(crate) struct PlannedAttempt {
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
     RunModel {
-        start: SegmentStart,
+        start: Arc<SegmentStart>,
         /// Ids of this turn's calls that have a final record.
         recorded: BTreeSet<String>,
     },

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -46,7 +47,7 @@ impl Flow {
     async fn run_model(
         &self,
         attempt: &PlannedAttempt,
-        start: &SegmentStart,
+        start: &Arc<SegmentStart>,
         recorded: &std::collections::BTreeSet<String>,
         scope: &dyn AttemptScope,
     ) -> Option<AttemptResult> {
@@ -65,7 +66,7 @@ impl Flow {
         let request = SegmentRequest {
             agent: self.agent.clone(),
             options,
-            start: start.clone(),
+            start: Arc::clone(start),
             recorded: recorded.clone(),
             publish: scope.publish(),
             scratch_directory: scope.scratch_directory().to_owned(),

@@ -44,18 +44,19 @@ impl Mirror {
 
     /// What is missing from the transcript of this session, if something is.
     ///
-    /// `stored` are the entries that the run started from.
+    /// `is_stored` says of an id whether the run started from an entry of that id.
     pub(crate) fn gap(
         &self,
         session: &str,
-        stored: &[Value],
+        is_stored: impl Fn(&str) -> bool,
         deferred: Option<&str>,
     ) -> Option<MirrorGap> {
         let entries = self.entries(session);
-        let mut known: BTreeSet<&str> = stored.iter().filter_map(entry_id).collect();
+        let mut known = BTreeSet::new();
         for entry in entries {
             if let (Some(child), Some(parent)) = (entry_id(entry), entry["parentUuid"].as_str())
                 && !known.contains(parent)
+                && !is_stored(parent)
             {
                 return Some(MirrorGap::Parent {
                     parent: parent.to_owned(),
@@ -64,7 +65,8 @@ impl Mirror {
             }
             known.extend(entry_id(entry));
         }
-        if let Some(missing) = self.spoken.iter().find(|id| !known.contains(id.as_str())) {
+        let is_missing = |id: &&String| !known.contains(id.as_str()) && !is_stored(id);
+        if let Some(missing) = self.spoken.iter().find(is_missing) {
             return Some(MirrorGap::Frame(missing.clone()));
         }
         deferred
@@ -119,8 +121,8 @@ mod tests {
             "attachment": {"type": "hook_deferred_tool", "toolUseID": "toolu_1"}});
         let entries = vec![entry("b", Some("a")), deferral];
         let mirror = mirror(entries, &["b"]);
-        let stored = [entry("a", None)];
-        assert_eq!(mirror.gap("session", &stored, Some("toolu_1")), None);
+        let is_stored = |id: &str| id == "a";
+        assert_eq!(mirror.gap("session", is_stored, Some("toolu_1")), None);
         assert_eq!(mirror.entries("session").len(), 2);
         assert!(mirror.entries("subagent").is_empty());
     }
@@ -130,17 +132,17 @@ mod tests {
     fn every_kind_of_loss_shows() {
         let spoken = mirror(vec![entry("a", None)], &["a", "b"]);
         assert_eq!(
-            spoken.gap("session", &[], None),
+            spoken.gap("session", |_| false, None),
             Some(MirrorGap::Frame("b".into()))
         );
         let parent = mirror(vec![entry("c", Some("b"))], &[]);
         assert!(matches!(
-            parent.gap("session", &[], None),
+            parent.gap("session", |_| false, None),
             Some(MirrorGap::Parent { .. })
         ));
         let deferral = mirror(vec![entry("a", None)], &[]);
         assert_eq!(
-            deferral.gap("session", &[], Some("toolu_1")),
+            deferral.gap("session", |_| false, Some("toolu_1")),
             Some(MirrorGap::Deferral("toolu_1".into()))
         );
     }

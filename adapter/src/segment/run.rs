@@ -43,7 +43,7 @@ const LINGER: Duration = Duration::from_secs(5);
 pub(crate) struct SegmentRequest {
     pub(crate) agent: ClaudeAgent,
     pub(crate) options: ClaudeAgentOptions,
-    pub(crate) start: SegmentStart,
+    pub(crate) start: Arc<SegmentStart>,
     /// Ids of this turn's calls that have a final record.
     pub(crate) recorded: BTreeSet<String>,
     pub(crate) publish: Publish,
@@ -115,10 +115,7 @@ pub(crate) async fn run_segment(request: SegmentRequest) -> Result<SegmentEnd, S
         program: request.agent.cli().clone(),
         arguments: cli_arguments(
             &request.options,
-            request
-                .start
-                .transcript()
-                .map(|transcript| transcript.claude_session_id.as_str()),
+            request.start.claude_session_id(),
             !request.agent.is_sabotaged(Sabotage::SkipAwaitInitialize),
         ),
         environment,
@@ -148,7 +145,7 @@ fn rebuild(
     working_directory: &Path,
     environment: &std::collections::BTreeMap<String, String>,
 ) -> Result<Option<RebuiltConfiguration>, SegmentError> {
-    let Some(transcript) = request.start.transcript() else {
+    let Some(claude_session_id) = request.start.claude_session_id() else {
         return Ok(None);
     };
     let configured = environment
@@ -156,8 +153,8 @@ fn rebuild(
         .map(PathBuf::from)
         .or_else(|| Some(Path::new(environment.get("HOME")?).join(".claude")));
     RebuiltConfiguration::build(
-        &transcript.claude_session_id,
-        transcript.entries.iter(),
+        claude_session_id,
+        &request.start,
         &request.scratch_directory,
         working_directory,
         configured.as_deref(),
@@ -182,7 +179,7 @@ struct SegmentDriver {
 
 impl SegmentDriver {
     fn new(request: &SegmentRequest, process: CliProcess) -> Self {
-        let record = match &request.start {
+        let record = match request.start.as_ref() {
             SegmentStart::Prompt { .. } => None,
             SegmentStart::Resume { record, .. } => Some(record.clone()),
         };
@@ -343,12 +340,12 @@ impl SegmentDriver {
             return Err(SegmentError::NotResumed);
         }
         let deferred = self.deferred(&result)?;
-        let stored = start
-            .transcript()
-            .map_or(&[][..], |transcript| transcript.entries.as_slice());
         let session = &result.session_id;
         let deferred_id = deferred.as_ref().map(|call| call.tool_use_id.as_str());
-        if let Some(gap) = self.mirror.gap(session, stored, deferred_id) {
+        if let Some(gap) = self
+            .mirror
+            .gap(session, |id| start.has_entry(id), deferred_id)
+        {
             return Err(gap.into());
         }
         let mut turn_entries = start.turn_entries().to_vec();

@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::segment::conversation::SegmentStart;
 
 /// Files beside the transcripts that a resumed CLI needs.
 const COPIED: &[&str] = &[".credentials.json", ".claude.json", "settings.json"];
@@ -20,9 +21,9 @@ pub(crate) struct RebuiltConfiguration {
 }
 
 impl RebuiltConfiguration {
-    pub(crate) fn build<'a>(
+    pub(crate) fn build(
         session: &str,
-        entries: impl Iterator<Item = &'a Value>,
+        start: &SegmentStart,
         scratch_directory: &Path,
         working_directory: &Path,
         copied_from: Option<&Path>,
@@ -36,7 +37,11 @@ impl RebuiltConfiguration {
             .join(project_directory_name(working_directory));
         fs::create_dir_all(&project)?;
         let mut file = BufWriter::new(File::create(project.join(format!("{session}.jsonl")))?);
-        for entry in entries {
+        for entry in start.stored_entries() {
+            file.write_all(entry.get().as_bytes())?;
+            file.write_all(b"\n")?;
+        }
+        for entry in start.turn_entries() {
             serde_json::to_writer(&mut file, entry)?;
             file.write_all(b"\n")?;
         }

@@ -1,6 +1,7 @@
 //! Hand-out, hand-back and commit of attempts, each in one transaction guarded by an epoch.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::{OptionalExtension as _, Transaction};
 
@@ -306,6 +307,7 @@ fn plan(
     let work = match &turn.current.step {
         Step::RunModel => Work::RunModel {
             start: segment_start(rows, turn)?
+                .map(Arc::new)
                 .ok_or_else(|| corrupt("a suspended call has no record"))?,
             recorded: turn
                 .records
@@ -339,14 +341,9 @@ fn segment_start(rows: &SessionRows<'_>, turn: &Turn) -> Result<Option<SegmentSt
             transcript,
         }));
     };
-    let suspended = rows.suspended_entries()?;
-    let turn_entries = suspended.len();
-    let mut transcript = transcript.unwrap_or_default();
-    transcript
-        .claude_session_id
-        .clone_from(&suspension.claude_session_id);
-    transcript.entries.extend(suspended);
+    let turn_entries = rows.suspended_entries()?;
     Ok(turn.record_to_deliver().map(|record| SegmentStart::Resume {
+        claude_session_id: suspension.claude_session_id.clone(),
         transcript,
         turn_entries,
         record: record.clone(),

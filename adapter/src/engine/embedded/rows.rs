@@ -2,9 +2,10 @@
 
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::engine::contract::EngineError;
 use crate::segment::conversation::StoredTranscript;
@@ -22,6 +23,13 @@ pub(crate) struct SessionRow {
     pub(crate) revision: u64,
     pub(crate) owner: Option<String>,
     pub(crate) epoch: u64,
+}
+
+/// A [`FrameworkItem::ClaudeTranscript`] whose entries are left as they are.
+#[derive(Deserialize)]
+struct StoredItem {
+    session_id: String,
+    entries: Vec<Box<RawValue>>,
 }
 
 /// Access to one session's rows.
@@ -169,22 +177,18 @@ impl<'a> SessionRows<'a> {
 
     /// The transcript of all completed turns, if one completed.
     pub(crate) fn transcript(&self) -> Result<Option<StoredTranscript>, EngineError> {
-        let items: Vec<FrameworkItem> = self.column(
+        let items: Vec<StoredItem> = self.column(
             "SELECT framework_item FROM message WHERE session_id = ?1 AND NOT is_prompt
              ORDER BY sequence",
         )?;
         let mut transcript: Option<StoredTranscript> = None;
         for item in items {
-            let FrameworkItem::ClaudeTranscript {
-                session_id,
-                entries,
-            } = item
-            else {
-                continue;
-            };
-            let known = transcript.get_or_insert_default();
-            known.claude_session_id = session_id;
-            known.entries.extend(entries);
+            let known = transcript.get_or_insert_with(|| StoredTranscript {
+                claude_session_id: String::new(),
+                entries: Vec::new(),
+            });
+            known.claude_session_id = item.session_id;
+            known.entries.extend(item.entries);
         }
         Ok(transcript)
     }
