@@ -38,6 +38,7 @@ struct QuickPerformer {
 enum Write {
     #[default]
     Ends,
+    SaysMuch,
     Panics,
 }
 
@@ -60,10 +61,15 @@ impl StepPerformer for QuickPerformer {
                     .lock()
                     .expect("no holder panics")
                     .push(idempotency_key.clone());
-                assert!(self.write == Write::Ends, "the write panics as it should");
+                assert!(self.write != Write::Panics, "the write panics as it should");
+                let words = if self.write == Write::SaysMuch {
+                    65_536
+                } else {
+                    1
+                };
                 Some(AttemptResult::ToolEnded {
                     outcome: ToolCallOutcome::Succeeded,
-                    output: "written".into(),
+                    output: "written ".repeat(words),
                 })
             }
             Work::ResumeTurn => Some(AttemptResult::Resumed),
@@ -304,6 +310,28 @@ async fn a_commit_after_a_cancel_is_refused() {
     let after = after.expect("the session exists");
     assert_eq!(after.status, SessionStatus::Idle);
     assert_eq!(after.messages.len(), 1);
+}
+
+#[tokio::test]
+async fn a_result_that_finds_no_room_ends_the_worker_and_is_not_made_twice() {
+    let fixture = Fixture::with_session().await;
+    let performer = Arc::new(QuickPerformer {
+        write: Write::SaysMuch,
+        ..QuickPerformer::default()
+    });
+    // Room for all that is small.
+    limit_pages(&fixture, Some(64)).await;
+    let worked = fixture.engine.work(context(Arc::clone(&performer))).await;
+    let error = worked.expect_err("the result does not fit");
+    assert!(error.to_string().contains("disk is full"), "{error}");
+    assert_eq!(performer.written.lock().expect("no holder panics").len(), 1);
+
+    limit_pages(&fixture, Some(1_000_000)).await;
+    let (snapshot, written) = fixture.finish(QuickPerformer::default()).await;
+    assert_eq!(snapshot.last_turn_error, None);
+    assert_eq!(written.len(), 0, "nobody knows what the write did");
+    let outcome = snapshot.tool_calls[0].outcome;
+    assert_eq!(outcome, ToolCallOutcome::OutcomeUnknown);
 }
 
 /// Spoils what is stored of a session, as a failing disk would.
