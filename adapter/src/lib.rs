@@ -20,6 +20,7 @@ mod session;
 mod worker;
 
 pub use agent::built_in::CLAUDE_CODE_BUILT_IN_TOOL_NAMES;
+pub use agent::connector::{ConnectorCall, ConnectorOperation, ConnectorOutcome};
 pub use agent::definition::{
     AgentError, ClaudeAgent, ClaudeAgentBuilder, OptionsFactory, ToolSource,
 };

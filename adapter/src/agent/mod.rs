@@ -1,6 +1,7 @@
 //! What the application brings: options, tools, policies and hooks.
 
 pub(crate) mod built_in;
+pub(crate) mod connector;
 pub(crate) mod definition;
 pub(crate) mod hook;
 pub(crate) mod options;
