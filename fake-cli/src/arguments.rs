@@ -148,7 +148,8 @@ impl Parser {
                 }
                 _ => (argument.clone(), None),
             };
-            let spec = options::find(&name).ok_or_else(|| ArgumentError::Unknown(name.clone()))?;
+            let spec =
+                options::find(&name).ok_or_else(|| ArgumentError::Unknown(argument.clone()))?;
             let next_is_value = |rest: &mut std::iter::Peekable<_>| -> bool {
                 rest.peek()
                     .is_some_and(|next: &String| !next.starts_with('-'))

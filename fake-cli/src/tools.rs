@@ -28,6 +28,17 @@ pub(crate) fn find(session: &Session, name: &str) -> Option<Tool> {
         .map(Tool::Builtin)
 }
 
+/// What the model hears when it calls a tool that is not there (observed on CLI 2.1.316).
+pub(crate) fn no_such_tool(name: &str) -> String {
+    let is_disabled = Builtin::ALL.iter().any(|tool| tool.name() == name);
+    let note = if is_disabled {
+        format!(". {name} is disabled for this session, in subagents as well as here.")
+    } else {
+        String::new()
+    };
+    format!("<tool_use_error>Error: No such tool available: {name}{note}</tool_use_error>")
+}
+
 /// The name of a built-in tool in this session.
 fn shown_name(session: &Session, tool: Builtin) -> &str {
     match session.quirks.shell_name() {
@@ -94,6 +105,14 @@ impl Tool {
         match self {
             Self::Mcp(_) => Allowance::Ask(AskReason::default()),
             Self::Builtin(tool) => tool.allowance(session, input),
+        }
+    }
+
+    /// What a question about the call says that it is about.
+    pub(crate) fn asked_about(&self, session: &Session, input: &Value) -> Option<Value> {
+        match self {
+            Self::Mcp(_) => None,
+            Self::Builtin(tool) => tool.asked_about(session, input),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use bytes::{Buf, Bytes};
 use eventsource_stream::{EventStreamError, Eventsource};
 use futures::{Stream, StreamExt};
 use reqwest::header::HeaderMap;
@@ -100,10 +101,10 @@ pub(crate) async fn open_stream(
     head: RequestHead<'_>,
     body: &Value,
 ) -> Result<ReplyStream, ApiFailure> {
-    let sent = post(http, environment, head, body, 600).send();
-    let limit = environment
-        .number("API_TIMEOUT_MS")
-        .map_or(FIRST_BYTE_TIMEOUT, Duration::from_millis);
+    let own_limit = environment.number("API_TIMEOUT_MS");
+    let stated_seconds = own_limit.map_or(600, |milliseconds| milliseconds / 1000);
+    let sent = post(http, environment, head, body, stated_seconds).send();
+    let limit = own_limit.map_or(FIRST_BYTE_TIMEOUT, Duration::from_millis);
     let response = tokio::time::timeout(limit, sent)
         .await
         .map_err(|_| ApiFailure::TimedOut)?
@@ -112,10 +113,34 @@ pub(crate) async fn open_stream(
     let idle = environment.number("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS");
     Ok(ReplyStream {
         request_id: header(response.headers(), "request-id"),
-        events: Box::pin(response.bytes_stream().eventsource()),
+        events: Box::pin(without_byte_order_mark(response.bytes_stream()).eventsource()),
         idle_timeout: idle.map_or(IDLE_TIMEOUT, |milliseconds| {
             Duration::from_millis(milliseconds.max(SHORTEST_IDLE_TIMEOUT_MS))
         }),
+    })
+}
+
+/// Leaves out a byte order mark at the beginning, in however many pieces it comes: the parser of
+/// events cannot take one.
+fn without_byte_order_mark<E>(
+    pieces: impl Stream<Item = Result<Bytes, E>>,
+) -> impl Stream<Item = Result<Bytes, E>> {
+    const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+    let mut expected = MARK.as_slice();
+    pieces.map(move |piece| {
+        piece.map(|mut bytes| {
+            while let Some((next, rest)) = expected.split_first()
+                && let Some(first) = bytes.first()
+            {
+                if first == next {
+                    bytes.advance(1);
+                    expected = rest;
+                } else {
+                    expected = &[];
+                }
+            }
+            bytes
+        })
     })
 }
 

@@ -99,7 +99,6 @@ impl ApiFailure {
         match self {
             Self::Status(failure) => {
                 matches!(failure.status, 400 | 422)
-                    && failure.should_retry != Some(true)
                     && !is_context_overflow(&failure.message)
                     && !is_unpaid(&failure.message)
             }

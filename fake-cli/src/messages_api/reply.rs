@@ -1,6 +1,6 @@
 //! Puts a streamed reply together, event by event, without any I/O.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// What one event means for whoever waits for the reply.
 #[derive(Debug, Clone, PartialEq)]
@@ -189,20 +189,13 @@ impl ReplyAssembler {
 }
 
 /// Reads the input of a tool use. No input is an empty object; what is no JSON is kept for the model
-/// to see; a list becomes an object by position (observed on CLI 2.1.316).
+/// to see (observed on CLI 2.1.316).
 fn read_input(partial_json: &str) -> Value {
     if partial_json.trim().is_empty() {
         return json!({});
     }
     match serde_json::from_str::<Value>(partial_json) {
-        Ok(Value::Array(items)) => {
-            let members = items
-                .into_iter()
-                .enumerate()
-                .map(|(index, item)| (index.to_string(), item));
-            Value::Object(members.collect::<Map<_, _>>())
-        }
-        Ok(value @ Value::Object(_)) => value,
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
         Ok(Value::String(inner)) if inner.is_empty() => json!({}),
         _ => json!({
             "__unparsedToolInput": {"raw": partial_json, "len": partial_json.len()},

@@ -142,6 +142,16 @@ impl Builtin {
         }
     }
 
+    /// What a question about the call says that it is about.
+    pub(crate) fn asked_about(self, session: &Session, input: &Value) -> Option<Value> {
+        match self {
+            Self::Bash => input.get("description").cloned(),
+            Self::Edit | Self::Glob | Self::Grep | Self::Read | Self::Write => {
+                paths::asked_about(session, input)
+            }
+        }
+    }
+
     /// Runs the call.
     pub(crate) async fn run(self, session: &Session, input: &Value) -> BuiltinOutcome {
         match self {

@@ -106,11 +106,13 @@ pub(crate) struct RecordedRequest<'a> {
     pub(crate) id: Uuid,
 }
 
-/// What makes one request differ from another: how its reply comes is no part of it (observed on CLI 2.1.316).
+/// What makes one request differ from another: neither how its reply comes nor whose session it is belongs to it
+/// (observed on CLI 2.1.316).
 fn what_counts(body: &Value, betas: &str) -> Value {
     let mut body = body.clone();
     if let Some(members) = body.as_object_mut() {
         members.shift_remove("stream");
+        members.shift_remove("metadata");
     }
     json!({"body": body, "betas": betas})
 }

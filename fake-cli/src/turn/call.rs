@@ -117,10 +117,7 @@ async fn settle(
 ) -> Ending {
     let Some(tool) = tools::find(session, &call.name) else {
         return Ending::Refused(Refusal {
-            text: format!(
-                "<tool_use_error>Error: No such tool available: {}</tool_use_error>",
-                call.name
-            ),
+            text: tools::no_such_tool(&call.name),
             told: None,
         });
     };
@@ -183,9 +180,22 @@ fn prepare(session: &Session, call: &Call, tool: &Tool) -> Result<Value, Refusal
             )),
         });
     }
+    let input = by_position(&call.input);
     match tool {
-        Tool::Builtin(builtin) => builtin.prepare(session, &call.input),
-        Tool::Mcp(_) => Ok(call.input.clone()),
+        Tool::Builtin(builtin) => builtin.prepare(session, &input),
+        Tool::Mcp(_) => Ok(input),
+    }
+}
+
+/// To hooks and tools, a list is an object by position; the model keeps its list (observed on CLI 2.1.316).
+fn by_position(input: &Value) -> Value {
+    match input {
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| (index.to_string(), item.clone()))
+            .collect(),
+        other => other.clone(),
     }
 }
 
@@ -278,6 +288,9 @@ async fn ask_host(
     }
     request["display_name"] = json!(tool.display_name());
     request["input"] = input.clone();
+    if let Some(description) = tool.asked_about(session, input) {
+        request["description"] = description;
+    }
     for (name, value) in reasons {
         request[name] = value;
     }

@@ -244,10 +244,11 @@ impl<'a> Caller<'a> {
         self.stream && !environment.flag("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK")
     }
 
-    /// The request without streaming has one retry of its own (observed on CLI 2.1.316).
+    /// The request without streaming has one retry of its own, if there may be retries at all (observed on CLI 2.1.316).
     fn fall_back(&mut self) {
         self.stream = false;
-        self.retries = RetryPlan::new(1, None);
+        let allowed = self.turn.session.environment.max_retries();
+        self.retries = RetryPlan::new(allowed.min(1), None);
     }
 
     fn failed(&self, failure: &ApiFailure) -> StepEnd {

@@ -45,7 +45,7 @@ fn inputs_are_read_as_observed() {
     assert_eq!(tool_input(&[]), json!({}));
     assert_eq!(tool_input(&["", "{}"]), json!({}));
     assert_eq!(tool_input(&["{\"a\":", " 1}"]), json!({"a": 1}));
-    assert_eq!(tool_input(&["[1,2]"]), json!({"0": 1, "1": 2}));
+    assert_eq!(tool_input(&["[1,2]"]), json!([1, 2]));
     assert_eq!(
         tool_input(&["{\"order_id\": "]),
         json!({"__unparsedToolInput": {"raw": "{\"order_id\": ", "len": 13}})

@@ -1,6 +1,7 @@
 //! `Bash`: a shell command in a session of its own, as the real program runs it.
 
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -56,29 +57,17 @@ pub(super) fn allowance(session: &Session, input: &Value) -> Allowance {
     if is_read_only(command) {
         return Allowance::Free;
     }
-    let mut request = serde_json::Map::new();
-    if let Some(description) = input.get("description") {
-        request.insert("description".to_owned(), description.clone());
-    }
-    request.insert(
-        "permission_suggestions".to_owned(),
-        json!([{
-            "type": "addRules",
-            "rules": [{"toolName": "Bash", "ruleContent": command}],
-            "behavior": "allow",
-            "destination": "localSettings",
-        }]),
-    );
+    let change = Change::of(session, command);
     let reason = AskReason {
-        text: changed_path(session, command),
+        text: change.as_ref().map(|change| change.refusal(session)),
         plan_text: Some(
             "Auto mode could not evaluate this action and is blocking it for safety — this program \
              has no classifier."
                 .to_owned(),
         ),
-        request,
+        request: question(session, command, change.as_ref()),
     };
-    if reason.text.is_some() {
+    if change.is_some() {
         Allowance::Edit(reason)
     } else {
         Allowance::Ask(AskReason {
@@ -117,23 +106,65 @@ fn is_silent_by_nature(command: &str) -> bool {
     programs.peek().is_some() && programs.all(|program| SILENT.contains(&program))
 }
 
-/// The refusal of a command that creates, changes or removes files inside the working directory
-/// (observed on CLI 2.1.316).
-fn changed_path(session: &Session, command: &str) -> Option<String> {
-    let mut words = command.split_whitespace();
-    let program = words.next()?;
-    if !["touch", "mkdir", "rm", "rmdir", "mv", "cp"].contains(&program) {
-        return None;
+/// What a question about a command proposes and names (observed on CLI 2.1.316).
+fn question(
+    session: &Session,
+    command: &str,
+    change: Option<&Change<'_>>,
+) -> serde_json::Map<String, Value> {
+    let mut suggestions = vec![json!({
+        "type": "addRules",
+        "rules": [{"toolName": "Bash", "ruleContent": command}],
+        "behavior": "allow",
+        "destination": "localSettings",
+    })];
+    let mut request = serde_json::Map::new();
+    if let Some(change) = change {
+        suggestions.push(json!({
+            "type": "addDirectories",
+            "directories": [session.stamp.working_directory],
+            "destination": "session",
+        }));
+        suggestions.push(json!({
+            "type": "setMode",
+            "mode": "acceptEdits",
+            "destination": "session",
+        }));
+        request.insert("blocked_path".to_owned(), json!(change.path));
     }
-    let target = words.find(|word| !word.starts_with('-'))?;
-    let directory = &session.stamp.working_directory;
-    let path = session.environment.working_directory.join(target);
-    Some(format!(
-        "{program} in '{}' needs approval. The path is inside the working directories for this \
-         session ('{directory}'), and Claude Code asks before a shell command creates, changes or \
-         removes files there.",
-        path.display()
-    ))
+    request.insert("permission_suggestions".to_owned(), json!(suggestions));
+    request
+}
+
+/// A command that creates, changes or removes files inside the working directory.
+struct Change<'a> {
+    program: &'a str,
+    path: PathBuf,
+}
+
+impl<'a> Change<'a> {
+    fn of(session: &Session, command: &'a str) -> Option<Self> {
+        let mut words = command.split_whitespace();
+        let program = words.next()?;
+        if !["touch", "mkdir", "rm", "rmdir", "mv", "cp"].contains(&program) {
+            return None;
+        }
+        let target = words.find(|word| !word.starts_with('-'))?;
+        let path = session.environment.working_directory.join(target);
+        Some(Self { program, path })
+    }
+
+    /// What the model hears if nobody can be asked (observed on CLI 2.1.316).
+    fn refusal(&self, session: &Session) -> String {
+        format!(
+            "{} in '{}' needs approval. The path is inside the working directories for this \
+             session ('{}'), and Claude Code asks before a shell command creates, changes or \
+             removes files there.",
+            self.program,
+            self.path.display(),
+            session.stamp.working_directory
+        )
+    }
 }
 
 pub(super) async fn run(session: &Session, input: &Value) -> BuiltinOutcome {

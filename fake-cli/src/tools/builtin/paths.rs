@@ -19,6 +19,14 @@ pub(super) fn subject(session: &Session, input: &Value) -> PathBuf {
     )
 }
 
+/// The path of a call as a question names it: from the working directory on if it lies there (observed on CLI 2.1.316).
+pub(super) fn asked_about(session: &Session, input: &Value) -> Option<Value> {
+    let path = subject(session, input);
+    let working_directory = &session.environment.working_directory;
+    let shown = path.strip_prefix(working_directory).unwrap_or(&path);
+    (!shown.as_os_str().is_empty()).then(|| json!(shown.display().to_string()))
+}
+
 /// Whether a path is inside the working directory or an additional one.
 pub(super) fn is_inside(session: &Session, path: &Path) -> bool {
     let own = &session.environment.working_directory;
@@ -55,7 +63,6 @@ pub(super) fn read_allowance(session: &Session, input: &Value) -> Allowance {
     let shown = path.display().to_string();
     let directory = path.parent().unwrap_or(&path).display().to_string();
     let mut request = serde_json::Map::new();
-    request.insert("description".to_owned(), json!(shown));
     request.insert(
         "permission_suggestions".to_owned(),
         json!([{
@@ -80,7 +87,6 @@ pub(super) fn write_allowance(session: &Session, input: &Value) -> Allowance {
     let path = subject(session, input);
     let shown = path.display().to_string();
     let mut request = serde_json::Map::new();
-    request.insert("description".to_owned(), json!(shown));
     request.insert(
         "permission_suggestions".to_owned(),
         json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]),

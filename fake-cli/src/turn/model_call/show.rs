@@ -14,13 +14,17 @@ use crate::transcript::assistant_entry;
 use crate::turn::{events, synthetic_reply};
 
 impl Caller<'_> {
-    /// Shows one complete block and starts it, if it is a tool use.
+    /// Shows one complete block and starts it, if it is a tool use. A text of blanks counts as not sent (observed on
+    /// CLI 2.1.316).
     pub(super) async fn show_block(
         &mut self,
         received: &mut Received,
         index: u64,
         mut block: Value,
     ) {
+        if is_blank_text(&block) {
+            return;
+        }
         let session = Rc::clone(&self.turn.session);
         if session.quirks.has(&Quirk::DuplicateToolUseId) && block["type"] == "tool_use" {
             let first = received
@@ -257,6 +261,13 @@ fn last_answered_mcp_tool(entries: &[Value]) -> Option<(String, String)> {
     })?;
     let (server, tool) = name.strip_prefix("mcp__")?.split_once("__")?;
     Some((server.to_owned(), tool.to_owned()))
+}
+
+fn is_blank_text(block: &Value) -> bool {
+    block["type"] == "text"
+        && block["text"]
+            .as_str()
+            .is_some_and(|text| text.trim().is_empty())
 }
 
 fn is_visible(block: &Value) -> bool {
